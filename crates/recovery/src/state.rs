@@ -93,7 +93,7 @@ impl<P> State<P> {
     #[inline]
     pub(crate) fn trace_thinness(&mut self, tracer: &mut Tracer<'_>) {
         let in_flight = self.outstanding.packets().packets_of(0);
-        if self.groups.is_known_thick(in_flight) {
+        if !self.groups.has_mechanisms || self.groups.is_known_thick(in_flight) {
             return;
         }
         for group in 0..self.groups.count() {
@@ -137,7 +137,7 @@ impl<P> State<P> {
 
     /// The groups, one bit each, whose units are declared lost at the first missing report now.
     pub(crate) fn first_indication_groups(&self) -> u32 {
-        if !self.groups.has_mechanisms() {
+        if !self.groups.has_mechanisms {
             return 0;
         }
         let acts = |&group: &u8| self.groups.config(group).first_indication && self.is_thin(group);
@@ -166,13 +166,13 @@ impl<P> State<P> {
 
     #[inline]
     pub(crate) fn note_queueing(&mut self, now: Instant, path: u8, rtt: Duration) {
-        if self.groups.yields() {
+        if self.groups.yields {
             self.paths[path].queue.get_or_insert_default().delay.on_sample(now, rtt);
         }
     }
 
     pub(crate) fn note_first_sent(&mut self, path: u8) {
-        if self.groups.yields() {
+        if self.groups.yields {
             self.paths[path].queue.get_or_insert_default().losses.on_sent();
         }
     }
@@ -220,6 +220,9 @@ impl<P> State<P> {
     /// When a timer started at `start` expires while thin, if M1 or M2 is on.
     #[inline]
     fn thin_deadline(&self, start: Instant, path: u8, least: Option<Duration>) -> Option<Instant> {
+        if !self.groups.has_mechanisms {
+            return None;
+        }
         let thin = self.groups.config(self.group_of_earliest(path));
         if thin.rto_min.is_none() && !thin.restart_by_age {
             return None;
@@ -340,7 +343,9 @@ impl<P> State<P> {
     /// Counts a packet that was declared lost, or whose loss a copy repaired.
     pub(crate) fn count_lost_packet(&mut self) {
         self.statistics.packets_lost += 1;
-        self.groups.refresh(&self.statistics);
+        if self.groups.is_tested {
+            self.groups.refresh(&self.statistics);
+        }
     }
 }
 

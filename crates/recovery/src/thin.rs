@@ -7,6 +7,7 @@ mod tests;
 use crate::{RecoveryConfig, RecoveryStatistics, ThinConfig, ThinTest};
 #[cfg(feature = "serde")]
 use serde::Serialize;
+use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,19 +102,20 @@ struct Group {
 }
 
 /// Groups of units: group 0 is the whole association except for the streams that the application singled
-/// out, which have groups of their own. Each is thin or not by its own packets in flight.
-/// Group 0 takes no allocation.
+/// out, which have groups of their own. Each is thin or not by its own packets in flight. What depends on
+/// that is not run at all where the fields below say that nothing does.
 #[derive(Clone, Debug)]
 pub(crate) struct Groups {
     config: Arc<RecoveryConfig>,
-    base: Group,
-    others: Vec<Group>,
+    list: SmallVec<[Group; 1]>,
     /// Whether any group has a mechanism.
-    has_mechanisms: bool,
+    pub(crate) has_mechanisms: bool,
+    /// Whether the thin test is made: for a mechanism, or for what a thin stream changes beside those.
+    pub(crate) is_tested: bool,
     /// The groups that have a probe timer, one bit each.
-    probed: u32,
+    pub(crate) probed: u32,
     /// Whether any group backs off by queueing delay.
-    yields: bool,
+    pub(crate) yields: bool,
     /// No group with more packets in flight than this is thin, which saves bulk transfers the exact test.
     most_when_thin: u32,
 }
@@ -122,9 +124,9 @@ impl Groups {
     pub(crate) fn new(config: &Arc<RecoveryConfig>) -> Self {
         let mut groups = Self {
             config: Arc::clone(config),
-            base: Group::default(),
-            others: Vec::new(),
+            list: smallvec![Group::default()],
             has_mechanisms: false,
+            is_tested: false,
             probed: 0,
             yields: false,
             most_when_thin: 0,
@@ -143,13 +145,13 @@ impl Groups {
         if usize::from(group) >= MAX_GROUPS {
             return Err(GroupLimit);
         }
-        self.others.push(Group { own: Some(Box::new(thin)), was_thin: None });
+        self.list.push(Group { own: Some(Box::new(thin)), was_thin: None });
         self.refresh(statistics);
         Ok(group)
     }
 
     pub(crate) fn set(&mut self, group: u8, thin: ThinConfig, statistics: &RecoveryStatistics) {
-        *self.group_mut(group) = Group { own: Some(Box::new(thin)), was_thin: None };
+        self.list[usize::from(group)] = Group { own: Some(Box::new(thin)), was_thin: None };
         self.refresh(statistics);
     }
 
@@ -157,6 +159,7 @@ impl Groups {
     pub(crate) fn refresh(&mut self, statistics: &RecoveryStatistics) {
         let all = || (0..self.count()).map(|group| self.config(group));
         let has_mechanisms = all().any(ThinConfig::is_any);
+        let is_asked_by_path = self.config.sctp.lowest_tail || all().any(|it| it.sctp.by_stream);
         let probed = (0..).zip(all()).filter(|(_, thin)| thin.probe_timer.is_some());
         let probed = probed.fold(0, |groups, (group, _)| groups | 1 << group);
         let yields = all().any(|thin| thin.queue_delay_limit.is_some());
@@ -167,52 +170,25 @@ impl Groups {
         };
         let pttfr = self.config.missing_reports;
         let most = ThinTest::most_when_thin(pttfr, statistics.packets, statistics.packets_lost);
-        self.most_when_thin = all().map(stated).fold(most, u32::max);
+        let most = all().map(stated).fold(most, u32::max);
         (self.has_mechanisms, self.probed, self.yields) = (has_mechanisms, probed, yields);
+        self.is_tested = has_mechanisms || is_asked_by_path;
+        // Losses are not followed then.
+        self.most_when_thin = if self.is_tested { most } else { u32::MAX };
     }
 
     #[inline]
     pub(crate) fn config(&self, group: u8) -> &ThinConfig {
-        self.group(group).own.as_deref().unwrap_or(&self.config.thin)
-    }
-
-    #[inline]
-    fn group(&self, group: u8) -> &Group {
-        match usize::from(group).checked_sub(1) {
-            None => &self.base,
-            Some(index) => &self.others[index],
-        }
-    }
-
-    fn group_mut(&mut self, group: u8) -> &mut Group {
-        match usize::from(group).checked_sub(1) {
-            None => &mut self.base,
-            Some(index) => &mut self.others[index],
-        }
+        self.list[usize::from(group)].own.as_deref().unwrap_or(&self.config.thin)
     }
 
     pub(crate) fn count(&self) -> u8 {
-        self.others.len() as u8 + 1
+        self.list.len() as u8
     }
 
     #[inline]
-    pub(crate) const fn is_one(&self) -> bool {
-        self.others.is_empty()
-    }
-
-    #[inline]
-    pub(crate) const fn probed(&self) -> u32 {
-        self.probed
-    }
-
-    #[inline]
-    pub(crate) const fn yields(&self) -> bool {
-        self.yields
-    }
-
-    #[inline]
-    pub(crate) const fn has_mechanisms(&self) -> bool {
-        self.has_mechanisms
+    pub(crate) fn is_one(&self) -> bool {
+        self.list.len() == 1
     }
 
     pub(crate) fn has_delayed_copies(&self) -> bool {
@@ -226,19 +202,21 @@ impl Groups {
         in_flight > self.most_when_thin
     }
 
-    /// Whether the thin test makes no difference; `in_flight` are the packets of group 0.
+    /// Whether there is one group, and it is thick as it was before, with `in_flight` packets in flight.
     #[inline]
     pub(crate) fn is_known_thick(&self, in_flight: u32) -> bool {
-        !self.has_mechanisms
-            || self.base.was_thin == Some(false) && self.is_one() && self.is_surely_thick(in_flight)
+        let was_thin = self.list[0].was_thin;
+        was_thin == Some(false) && self.is_one() && self.is_surely_thick(in_flight)
     }
 
     /// Records whether `group` is thin. Returns, for a group with mechanisms whose state has changed, whether
     /// the state was known before; `None` otherwise.
     pub(crate) fn note(&mut self, group: u8, is_thin: bool) -> Option<bool> {
-        if self.group(group).was_thin == Some(is_thin) || !self.config(group).is_any() {
+        let has_mechanism = self.config(group).is_any();
+        let was_thin = &mut self.list[usize::from(group)].was_thin;
+        if !has_mechanism || *was_thin == Some(is_thin) {
             return None;
         }
-        Some(self.group_mut(group).was_thin.replace(is_thin).is_some())
+        Some(was_thin.replace(is_thin).is_some())
     }
 }

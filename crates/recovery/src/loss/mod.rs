@@ -3,11 +3,11 @@
 //! [`LossDetector`] owns the counts of the algorithms. It reads the sender's state and returns the units that
 //! are lost; the sender declares them lost and reduces the window.
 
-use crate::LossDetection;
 use crate::outstanding::{AckedUnit, Outstanding, PacketNumber, Unit};
 use crate::paths::PerPath;
 use crate::probe::ProbeTimer;
 use crate::state::State;
+use crate::{LossDetection, ReorderingState};
 use early::early_wait;
 pub(crate) use early::expired_early;
 use rack::Rack;
@@ -33,7 +33,8 @@ pub(crate) struct LossDetector {
     /// in the future if it is not armed.
     timers: PerPath<Instant>,
     pub(crate) duplicates: DuplicateAcks,
-    pub(crate) tolerance: Tolerance,
+    /// `None` if the threshold of missing reports is fixed.
+    pub(crate) tolerance: Option<Tolerance>,
 }
 
 /// The algorithm for ACKs with gap ack blocks.
@@ -68,7 +69,7 @@ impl LossDetector {
             LossDetection::DuplicateAcks => Kind::DuplicateAcks,
             LossDetection::Rack => Kind::Rack(Vec::new()),
         };
-        let tolerance = Tolerance::new(threshold, detection.percentile());
+        let tolerance = detection.percentile().map(|first| Tolerance::new(threshold, first));
         Self { kind, timers: PerPath::default(), duplicates: DuplicateAcks::default(), tolerance }
     }
 
@@ -86,7 +87,7 @@ impl LossDetector {
 
     /// Forgets what was learned about `path`, whose packets take another route from now on.
     pub(crate) fn renew_path(&mut self, path: u8) {
-        self.tolerance.renew_path(path);
+        self.tolerance.iter_mut().for_each(|it| it.renew_path(path));
         self.stop_timer(path);
         if let Kind::Rack(paths) = &mut self.kind {
             paths[usize::from(path)] = Rack::default();
@@ -157,7 +158,7 @@ impl LossDetector {
     /// goes on counting reports of it.
     pub(crate) fn on_declared_lost(&mut self, unit: u64) {
         let Kind::MissingReports { counts: missing, .. } = &mut self.kind else { return };
-        if !self.tolerance.is_adaptive() {
+        if self.tolerance.is_none() {
             missing.forget(unit);
         } else if let Some(known) = missing.overtaken.get_mut(&unit) {
             known.is_declared_lost = true;
@@ -226,7 +227,7 @@ impl LossDetector {
             Kind::DuplicateAcks => return None,
         }
         // The transmission of a unit with redundant copies that arrived is unknown.
-        if !(is_late || reports.is_some()) || acked.is_copied || !self.tolerance.is_adaptive() {
+        if !(is_late || reports.is_some()) || acked.is_copied || self.tolerance.is_none() {
             return None;
         }
         let late =
@@ -275,8 +276,8 @@ impl LossDetector {
         if late.is_retransmitted {
             let repeats = state.outstanding.repeats_mut(late.unit);
             repeats.into_iter().for_each(|repeats| repeats.on_late(needed));
-        } else {
-            self.tolerance.on_late(late.path, needed);
+        } else if let Some(tolerance) = &mut self.tolerance {
+            tolerance.on_late(late.path, needed);
         }
     }
 
@@ -300,7 +301,7 @@ impl LossDetector {
         state: &State<P>,
         probe: &ProbeTimer,
     ) -> Verdict {
-        let tolerance = &mut self.tolerance;
+        let tolerance = self.tolerance.as_ref();
         let verdict = match &mut self.kind {
             Kind::MissingReports { counts: missing, .. } => {
                 missing.count_overtaken(range, &state.outstanding);
@@ -319,8 +320,9 @@ impl LossDetector {
             }
             Kind::Rack(_) | Kind::DuplicateAcks => Verdict::default(),
         };
-        for &unit in &verdict.lost {
-            tolerance.on_lost(state.outstanding.unit(unit).map_or(0, |unit| unit.path));
+        if let Some(tolerance) = &mut self.tolerance {
+            let paths = verdict.lost.iter().filter_map(|&unit| state.outstanding.unit(unit));
+            paths.for_each(|unit| tolerance.on_lost(unit.path));
         }
         verdict
     }
@@ -400,7 +402,8 @@ impl LossDetector {
     /// Traces the reordering threshold of `path`, if it has changed.
     #[inline]
     pub(crate) fn trace_threshold(&mut self, path: u8, tracer: &mut Tracer<'_>) {
-        if let Some((missing_reports, percentile)) = self.tolerance.take_change(path) {
+        let change = self.tolerance.as_mut().and_then(|it| it.take_change(path));
+        if let Some((missing_reports, percentile)) = change {
             tracer.emit(|| TraceEvent::LossThreshold { path, missing_reports, percentile });
         }
     }
@@ -409,7 +412,15 @@ impl LossDetector {
     /// detection.
     pub(crate) fn on_timeout<P>(&mut self, path: u8, state: &State<P>) {
         let needed = self.needed_so_far(state.outstanding.on(path).earliest, state);
-        self.tolerance.on_timeout(path, needed, state);
+        self.tolerance.iter_mut().for_each(|it| it.on_timeout(path, needed, state));
+    }
+
+    /// The reordering tolerated on `path` now.
+    pub(crate) fn reordering<P>(&self, path: u8, state: &State<P>) -> ReorderingState {
+        let missing_reports = state.config.missing_reports.into();
+        let evidence = self.tolerance.as_ref().and_then(|it| it.on(path));
+        let standard = || ReorderingState { missing_reports, ..ReorderingState::default() };
+        evidence.map_or_else(standard, |it| it.reordering(state))
     }
 }
 
@@ -518,7 +529,7 @@ impl MissingReports {
         range: &AckRange,
         state: &State<P>,
         probe: &ProbeTimer,
-        tolerance: &Tolerance,
+        tolerance: Option<&Tolerance>,
     ) -> Vec<u64> {
         let is_split = state.splits_fast_retransmit();
         if is_split {
@@ -533,7 +544,7 @@ impl MissingReports {
         let is_after_advance = !is_split && state.fast_recovery.is_on() && range.has_advanced;
         let bound = if is_after_advance { htna.max(range.highest_in_blocks) } else { htna };
         let early = state.first_indication_groups();
-        let is_adaptive = tolerance.is_adaptive();
+        let is_adaptive = tolerance.is_some();
         let keeps = is_adaptive && self.overtaken.len() <= MAX_WEIGHED;
         let last = match (is_adaptive, keeps) {
             (false, _) => 0,
@@ -542,6 +553,7 @@ impl MissingReports {
             (true, true) if is_last_report(state) => u64::MAX,
             (true, true) => 0,
         };
+        let may_be_covered = !is_split && state.groups.probed != 0;
         let Self { overtaken, paths } = self;
         report(overtaken, bound, keeps, |number| {
             let unit = state.outstanding.unit(number)?;
@@ -551,11 +563,16 @@ impl MissingReports {
             }
             let is_before = range.lowest_newly_acked.is_some_and(|lowest| number < lowest);
             let reports = if is_split && is_before { range.reports } else { 1 };
-            if !is_split && probe.covers_unit(state, unit) {
+            if may_be_covered && probe.covers(state, path, 1 << unit.group()) {
                 return Some((reports, u16::MAX)); // The probe timer sees to it.
             }
             let (is_first, is_last) = (early & (1 << unit.group()) != 0, last & (1 << path) != 0);
-            Some((reports, tolerance.threshold(path, is_first, is_last)))
+            let threshold = match tolerance.and_then(|it| it.on(path)) {
+                Some(evidence) => evidence.threshold(is_first, is_last),
+                None if is_first => 1,
+                None => state.config.missing_reports.into(),
+            };
+            Some((reports, threshold))
         })
     }
 

@@ -31,7 +31,7 @@ impl Scoreboard {
         &mut self,
         range: &AckRange,
         state: &State<P>,
-        tolerance: &Tolerance,
+        tolerance: Option<&Tolerance>,
     ) -> Verdict {
         let is_recovering = state.fast_recovery.is_on();
         let recover = state.fast_recovery.recover();
@@ -41,9 +41,9 @@ impl Scoreboard {
         if !may_detect || acknowledged.is_empty() {
             return Verdict::default();
         }
-        let frontier = if tolerance.has_evidence(0) {
+        let frontier = if let Some(evidence) = tolerance.and_then(|it| it.on(0)) {
             let is_first = state.first_indication_groups() & 1 != 0;
-            let threshold = tolerance.threshold(0, is_first, is_last_report(state));
+            let threshold = evidence.threshold(is_first, is_last_report(state));
             Self::frontier_by_count(acknowledged, threshold)
         } else {
             let bytes_of = |unit| outstanding.unit(unit).map_or(0, |u| u.bytes.into());

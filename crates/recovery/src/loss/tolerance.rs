@@ -7,19 +7,19 @@ use crate::state::State;
 use crate::{ReorderingState, SendCause};
 use rexmit_core::Instant;
 
-/// The threshold of missing reports of each path.
+/// The adaptive threshold of missing reports of each path.
 #[derive(Debug)]
 pub(crate) struct Tolerance {
     /// The threshold without evidence of reordering.
     standard: u8,
-    /// The initial `pef`, in percent; `None`: the threshold is fixed.
-    percentile: Option<u8>,
+    /// The initial `pef`, in percent.
+    percentile: u8,
     /// The estimate of each path, created when reordering is first seen.
     paths: PerPath<Evidence>,
 }
 
 impl Tolerance {
-    pub(super) fn new(standard: u8, percentile: Option<u8>) -> Self {
+    pub(super) fn new(standard: u8, percentile: u8) -> Self {
         Self { standard, percentile, paths: PerPath::default() }
     }
 
@@ -27,47 +27,19 @@ impl Tolerance {
         self.paths.remove(path);
     }
 
-    #[inline]
-    pub(super) const fn is_adaptive(&self) -> bool {
-        self.percentile.is_some()
+    /// The evidence of reordering on `path`; `None` if there is none.
+    pub(super) fn on(&self, path: u8) -> Option<&Evidence> {
+        self.paths.get(path)
     }
 
-    pub(super) fn has_evidence(&self, path: u8) -> bool {
-        self.paths.get(path).is_some()
-    }
-
-    /// The number of missing reports, or of units acknowledged above, after which a unit of `path` is lost.
-    /// `is_first`: one is enough, unless there is evidence of reordering (M4). `is_last`: no further report
-    /// can come.
-    pub(super) fn threshold(&self, path: u8, is_first: bool, is_last: bool) -> u16 {
-        match self.paths.get(path) {
-            None if is_first => 1,
-            Some(evidence) if is_first => evidence.thin_threshold,
-            Some(evidence) if !is_last => evidence.threshold,
-            _ => u16::from(self.standard),
-        }
-    }
-
-    pub(crate) fn reordering<P>(&self, path: u8, state: &State<P>) -> ReorderingState {
-        let standard = u16::from(self.standard);
-        match self.paths.get(path) {
-            None => ReorderingState { missing_reports: standard, ..ReorderingState::default() },
-            Some(evidence) => ReorderingState {
-                missing_reports: evidence.threshold.min(most_reports(state)).max(standard),
-                percentile: evidence.percentile(),
-                extent: evidence.extent(),
-            },
-        }
-    }
-
-    fn learn(&mut self, path: u8, lesson: impl FnOnce(&mut Evidence)) {
-        let (standard, Some(percentile)) = (self.standard, self.percentile) else { return };
-        lesson(self.paths.get_or_insert_with(path, || Evidence::new(standard, percentile)));
+    fn on_mut(&mut self, path: u8) -> &mut Evidence {
+        let (standard, percentile) = (self.standard, self.percentile);
+        self.paths.get_or_insert_with(path, || Evidence::new(standard, percentile))
     }
 
     /// Called when a unit of `path` arrived that a threshold of `needed` would have waited for.
     pub(super) fn on_late(&mut self, path: u8, needed: u16) {
-        self.learn(path, |evidence| evidence.on_late(needed));
+        self.on_mut(path).on_late(needed);
     }
 
     /// Called when a unit of `path` is declared lost. Without evidence of reordering there is nothing to
@@ -79,14 +51,13 @@ impl Tolerance {
     /// Called when the original of a unit that was retransmitted because of `cause` in the latest episode had
     /// arrived; a threshold of `needed` would have waited for it, unless that is zero.
     pub(crate) fn on_report(&mut self, path: u8, cause: SendCause, needed: u16) {
-        self.learn(path, |evidence| {
-            if cause == SendCause::FastRetransmit {
-                evidence.on_not_lost();
-            }
-            if needed > 0 {
-                evidence.on_late(needed);
-            }
-        });
+        let evidence = self.on_mut(path);
+        if cause == SendCause::FastRetransmit {
+            evidence.on_not_lost();
+        }
+        if needed > 0 {
+            evidence.on_late(needed);
+        }
     }
 
     /// Called when a unit of `path` was declared lost, and its original arrived before it was retransmitted.
@@ -113,7 +84,7 @@ impl Tolerance {
         let since = now - episode.retransmitted_at.unwrap_or(now);
         let round_trips = if srtt > 0.0 { (since.as_secs_f64() / srtt).max(1.0) } else { 1.0 };
         let cost = short * (round_trips + 1.0);
-        self.learn(path, |evidence| evidence.on_spurious_retransmit(cost));
+        self.on_mut(path).on_spurious_retransmit(cost);
     }
 
     /// Called when T3-rtx of `path` expires, perhaps because a high threshold delayed the detection.
@@ -133,7 +104,7 @@ impl Tolerance {
         let window = p.window.cwnd() as f64 / p.window.packet().max(1) as f64;
         let srtt = p.timer.rtt().srtt().unwrap_or(p.timer.rto()).as_secs_f64();
         let idle = if srtt > 0.0 { p.timer.rto().as_secs_f64() / srtt } else { 1.0 };
-        self.learn(path, |evidence| evidence.on_avoidable_timeout(window, idle));
+        self.on_mut(path).on_avoidable_timeout(window, idle);
     }
 
     /// Called when `units` units were delivered, over any path: evidence loses weight with the units
@@ -295,6 +266,24 @@ impl Evidence {
             threshold: standard.into(),
             thin_threshold: 1,
             reported: standard.into(),
+        }
+    }
+
+    /// The number of missing reports, or of units acknowledged above, after which a unit is lost. `is_first`: one is enough
+    /// without evidence (M4). `is_last`: no further report can come.
+    pub(super) fn threshold(&self, is_first: bool, is_last: bool) -> u16 {
+        match (is_first, is_last) {
+            (true, _) => self.thin_threshold,
+            (false, false) => self.threshold,
+            (false, true) => self.standard.into(),
+        }
+    }
+
+    pub(super) fn reordering<P>(&self, state: &State<P>) -> ReorderingState {
+        ReorderingState {
+            missing_reports: self.threshold.min(most_reports(state)).max(self.standard.into()),
+            percentile: self.percentile(),
+            extent: self.extent(),
         }
     }
 

@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::paths::Pair;
+use crate::thin::MAX_GROUPS;
 
 mod lost;
 mod repeats;
@@ -284,39 +285,8 @@ pub(crate) struct SentPackets {
     first: u64,
     packets: VecDeque<SentPacket>,
     flights: Vec<Flight>,
-    groups: GroupFlights,
-}
-
-/// Packets in flight that carry a unit of a group.
-#[derive(Clone, Debug, Default)]
-struct GroupFlights {
-    /// The count of group 0, which always exists.
-    base: u32,
-    /// The counts of the other groups, from 1.
-    others: Vec<u32>,
-}
-
-impl GroupFlights {
-    #[inline]
-    fn of_mut(&mut self, group: u8) -> &mut u32 {
-        let Some(index) = usize::from(group).checked_sub(1) else { return &mut self.base };
-        if index >= self.others.len() {
-            self.others.resize(index + 1, 0);
-        }
-        &mut self.others[index]
-    }
-
-    #[inline]
-    fn leave(&mut self, mut groups: u32) {
-        if groups == 1 {
-            self.base -= 1;
-            return;
-        }
-        while groups != 0 {
-            *self.of_mut(groups.trailing_zeros() as u8) -= 1;
-            groups &= groups - 1;
-        }
-    }
+    /// The packets in flight that carry a unit of each group.
+    groups: [u32; MAX_GROUPS],
 }
 
 impl SentPackets {
@@ -333,10 +303,7 @@ impl SentPackets {
     /// Packets in flight that carry a unit of `group`, on all paths.
     #[inline]
     pub(crate) fn packets_of(&self, group: u8) -> u32 {
-        match usize::from(group).checked_sub(1) {
-            None => self.groups.base,
-            Some(index) => self.groups.others.get(index).copied().unwrap_or(0),
-        }
+        self.groups[usize::from(group)]
     }
 
     /// The packet `number`, unless it is forgotten.
@@ -377,9 +344,12 @@ impl SentPackets {
             return (false, sent_at);
         }
         packet.fate = fate;
-        let (path, groups) = (usize::from(packet.path), packet.groups);
+        let (path, mut groups) = (usize::from(packet.path), packet.groups);
         self.flights[path].packets -= 1;
-        self.groups.leave(groups);
+        while groups != 0 {
+            self.groups[groups.trailing_zeros() as usize] -= 1;
+            groups &= groups - 1;
+        }
         (true, sent_at)
     }
 

@@ -11,7 +11,7 @@ use rexmit_core::trace::SendCause;
 use rexmit_deadline::Due;
 
 /// A unit that is sent for the first time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct NewUnit {
     /// Size of the unit in bytes as congestion control counts it: with header and padding.
     pub bytes: u32,
@@ -117,15 +117,7 @@ impl<P> Outstanding<P> {
     pub(crate) fn skip(&mut self, payload: P) -> u64 {
         let unit = self.next_unit();
         let packet = self.packets.next_number();
-        let nothing = NewUnit {
-            bytes: 0,
-            user_bytes: 0,
-            group: 0,
-            is_probe: false,
-            is_ordered: false,
-            due: None,
-        };
-        let skipped = Unit::new(payload, nothing, 0, packet);
+        let skipped = Unit::new(payload, NewUnit::default(), 0, packet);
         self.units.push_back(Unit { state: UnitState::Abandoned, transmissions: 0, ..skipped });
         unit
     }
@@ -287,7 +279,7 @@ impl SentPackets {
             groups: 1 << group,
             trial,
         });
-        *self.groups.of_mut(group) += 1;
+        self.groups[usize::from(group)] += 1;
         let flight = &mut self.flights[usize::from(path)];
         flight.packets += 1;
         flight.bytes += u64::from(bytes);
@@ -298,7 +290,7 @@ impl SentPackets {
         let Some(packet) = self.packets.back_mut() else { return };
         if packet.groups & (1 << group) == 0 {
             packet.groups |= 1 << group;
-            *self.groups.of_mut(group) += 1;
+            self.groups[usize::from(group)] += 1;
         }
         packet.lowest = packet.lowest.min(unit);
         packet.highest = packet.highest.max(unit);

@@ -81,6 +81,8 @@ type Queue = VecDeque<(Instant, PacketNumber)>;
 #[derive(Debug, Default)]
 pub(crate) struct ProbeTimer {
     paths: PerPath<PathProbe>,
+    /// Whether a path ever had the timer: otherwise there is nothing to be run.
+    pub(crate) is_on: bool,
 }
 
 /// The packets that the timer of a path covers.
@@ -168,6 +170,7 @@ impl Default for PathProbe {
 /// Paths.
 impl ProbeTimer {
     pub(crate) fn enable(&mut self, path: u8) {
+        self.is_on = true;
         self.paths.get_or_insert_with(path, PathProbe::default);
     }
 
@@ -278,7 +281,7 @@ impl ProbeTimer {
         groups: u32,
         round: Round,
     ) -> Option<Duration> {
-        let mut probed = groups & state.groups.probed();
+        let mut probed = groups & state.groups.probed;
         while probed != 0 {
             let timeout = self.timeout(state, path, probed.trailing_zeros() as u8, round);
             if timeout.is_some() {
@@ -303,11 +306,6 @@ impl ProbeTimer {
         let probe = self.paths.get(path);
         probe.is_some_and(|probe| !probe.samples.are_delayed())
             && self.timeout_of(state, path, groups, Round::First).is_some()
-    }
-
-    /// As [`covers`](Self::covers), for one unit.
-    pub(crate) fn covers_unit<P>(&self, state: &State<P>, unit: &Unit<P>) -> bool {
-        state.groups.probed() != 0 && self.covers(state, unit.path, 1 << unit.group())
     }
 
     /// Whether `path` is silent: nothing was acknowledged for too long.
@@ -367,13 +365,13 @@ impl ProbeTimer {
             probe.silent = pace.map(|pace| now + pace);
         }
         let number = state.outstanding.newest_packet();
-        let probed = state.groups.probed();
+        let probed = state.groups.probed;
         let packet = state.outstanding.packets().packet(number);
         if probed == 0 || packet.is_none_or(|packet| packet.groups & probed == 0) {
             return;
         }
         let round = round_of(state, number);
-        let probe = self.paths.get_or_insert_with(path, PathProbe::default);
+        let Some(probe) = self.paths.get_mut(path) else { return };
         probe.last_ack_at = probe.last_ack_at.min(now);
         probe.covered.queues[round as usize].push_back((now, number));
     }
@@ -394,20 +392,13 @@ impl ProbeTimer {
     /// that would go on for ever.
     pub(crate) fn restarts_t3<P>(&self, unit: u64, path: u8, state: &State<P>) -> bool {
         self.paths.get(path).is_some()
-            && state.groups.probed() != 0
+            && state.groups.probed != 0
             && state.outstanding.on(path).earliest == unit
             && !self.is_silent(path)
     }
 
     /// Sees when the timer of `path` expires next.
-    #[inline]
     pub(crate) fn renew<P>(&mut self, path: u8, state: &State<P>) {
-        if self.paths.get(path).is_some() {
-            self.find_deadline(path, state);
-        }
-    }
-
-    fn find_deadline<P>(&mut self, path: u8, state: &State<P>) {
         let mut deadline = Instant::FAR_FUTURE;
         for round in Round::BOTH {
             let Some(probe) = self.paths.get_mut(path) else { return };
@@ -535,12 +526,6 @@ impl ProbeTimer {
         shortest.is_some_and(|shortest| now - sent < shortest)
     }
 
-    /// Called when the ACK reports duplicates: it answers one of them, and may be much later than those of what it acknowledges,
-    /// which were lost. It is no sample.
-    pub(crate) fn on_answer_to_duplicate(&mut self, path: u8) {
-        self.paths.get_mut(path).into_iter().for_each(|probe| probe.ack.certain = None);
-    }
-
     /// Called when a packet was retransmitted although its ACK was on the way; `rtt` is what it took.
     pub(crate) fn on_late_ack(&mut self, path: u8, rtt: Duration) {
         if let Some(probe) = self.paths.get_mut(path)
@@ -551,10 +536,21 @@ impl ProbeTimer {
         }
     }
 
-    /// Called after all units of an ACK were processed. `has_acked`: some of them were last sent over `path`.
-    #[inline]
-    pub(crate) fn learn(&mut self, now: Instant, path: u8, has_acked: bool, echo: Option<Echo>) {
+    /// Called after all units of an ACK were processed. `has_acked`: some of them were last sent over `path`. `is_ambiguous`: the
+    /// ACK reports duplicates, so that it answers one of them, and may be much later than the ACKs of what it acknowledges, which
+    /// were lost. Then it is no sample.
+    pub(crate) fn learn(
+        &mut self,
+        now: Instant,
+        path: u8,
+        has_acked: bool,
+        is_ambiguous: bool,
+        echo: Option<Echo>,
+    ) {
         if let Some(probe) = self.paths.get_mut(path) {
+            if is_ambiguous {
+                probe.ack.certain = None;
+            }
             let in_time = u32::from(has_acked && !probe.is_unanswered());
             let is_slow = probe.is_slow(now);
             let Report { answers, slow, .. } = &mut probe.unreported;

@@ -18,7 +18,7 @@ impl Probing {
     fn new(thin: ThinConfig) -> Self {
         let state = State::thin(thin);
         let mut probe = ProbeTimer::default();
-        if state.groups.probed() != 0 {
+        if state.groups.probed != 0 {
             probe.enable(0);
         }
         Self { state, probe }
@@ -61,7 +61,7 @@ impl Probing {
             let acked = self.state.outstanding.acknowledge(unit).expect("it is outstanding");
             self.probe.on_acked(now, &acked, None, &mut self.state);
         }
-        self.probe.learn(now, 0, true, None);
+        self.probe.learn(now, 0, true, false, None);
         self.probe.renew(0, &self.state);
     }
 
@@ -332,7 +332,7 @@ fn a_copied_unit_makes_a_sample_only_where_no_copy_can_have_arrived() {
         if is_certain {
             p.probe.on_copied_acked(0, acked.sent_at);
         }
-        p.probe.learn(AT(140), 0, true, None);
+        p.probe.learn(AT(140), 0, true, false, None);
         p.state.deliver_through(second);
         p.send(AT(300), SMALL);
         let timeout = p.deadline().expect("it runs") - AT(300);

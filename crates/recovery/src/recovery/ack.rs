@@ -322,8 +322,8 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         if !acked.was_in_flight {
             let path = acked.last.path;
             spurious.iter_mut().for_each(|it| it.on_lost_acked(path, is_original));
-            if is_original {
-                loss.tolerance.on_not_lost(acked.last.path);
+            if is_original && let Some(tolerance) = &mut loss.tolerance {
+                tolerance.on_not_lost(path);
             }
         }
         let mut before_copies = None;
@@ -334,13 +334,13 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             before_copies = plan.on_acked(self.now, unit, is_reported, rtt);
             before_copies = before_copies.filter(|_| !acked.is_on_several_paths);
         }
-        if let Some(packet) =
-            acked.packet.and_then(|number| state.outstanding.packets().packet(number))
-            && let Some(diversity) = state.paths.diversity_mut()
+        if let Some(diversity) = state.paths.diversity_mut()
+            && let Some(number) = acked.packet
+            && let Some(packet) = state.outstanding.packets().packet(number)
         {
             diversity.on_arrived(packet.path, packet.trial);
         }
-        if state.groups.probed() & (1 << acked.group) != 0 {
+        if state.groups.probed & (1 << acked.group) != 0 {
             probe.on_acked(self.now, &acked, before_copies, state);
         }
         if acked.is_copied {
@@ -367,7 +367,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         if is_original || state.config.rto.sample == RttSample::WithoutKarn {
             path.on_sample(acked.sent_at, &state.paths[acked.last.path]);
         }
-        if state.groups.config(acked.group).ack_delay_samples {
+        if state.groups.has_mechanisms && state.groups.config(acked.group).ack_delay_samples {
             let first = state.outstanding.first_transmission(unit).map(|first| first.sent_at);
             let first = first.or(acked.sent_at.filter(|_| acked.is_first_transmission));
             path.on_acked_first(first);
@@ -384,7 +384,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             return;
         }
         self.outcome.has_passed_abandoned = true;
-        if state.groups.probed() & (1 << unit.group()) == 0 {
+        if state.groups.probed & (1 << unit.group()) == 0 {
             return;
         }
         self.paths[usize::from(unit.last().path)].has_passed_abandoned = true;
@@ -442,12 +442,12 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
                 probe.on_copied_acked(acked.first.path, acked.first.sent_at);
             }
         }
+        let are_ambiguous = self.answers_duplicate && plan.is_any();
         for (path, ack) in (0..).zip(&self.paths) {
-            let is_alive = ack.bytes > 0 || ack.has_passed_abandoned;
-            if self.answers_duplicate && plan.is_any() {
-                probe.on_answer_to_duplicate(path);
+            if probe.is_on {
+                let is_alive = ack.bytes > 0 || ack.has_passed_abandoned;
+                probe.learn(self.now, path, is_alive, are_ambiguous, echo);
             }
-            probe.learn(self.now, path, is_alive, echo);
         }
         for path in self.recovery.state.paths.numbers() {
             let ack = self.paths[usize::from(path)];
@@ -660,9 +660,11 @@ impl<P> LossRecovery<P> {
         let State { paths, config, .. } = &mut self.state;
         let spurious = self.spurious.as_mut();
         let after = spurious.and_then(|it| it.take_spurious_before(path, now - rtt));
-        if after.is_some() {
+        if after.is_some()
+            && let Some(tolerance) = &mut self.loss.tolerance
+        {
             // The packets may take another way.
-            self.loss.tolerance.age(path);
+            tolerance.age(path);
         }
         let estimate = after.map(|after| after.estimate_from(rtt, &config.rto));
         paths[path].on_sample(now, rtt, estimate, &config.rto);
@@ -671,7 +673,7 @@ impl<P> LossRecovery<P> {
     }
 
     pub(super) fn arm_t3(&mut self, now: Instant, path: u8) {
-        let has_probe_timer = self.state.groups.probed() != 0;
+        let has_probe_timer = self.state.groups.probed != 0;
         let least = has_probe_timer.then(|| self.probe.least_t3(&self.state, path)).flatten();
         self.state.arm_t3(now, path, least);
     }
@@ -679,7 +681,9 @@ impl<P> LossRecovery<P> {
     /// Called when the data in flight on `path` has changed: computes anew when its probe timer expires.
     #[inline]
     pub(super) fn renew_probe(&mut self, path: u8) {
-        self.probe.renew(path, &self.state);
+        if self.probe.is_on {
+            self.probe.renew(path, &self.state);
+        }
     }
 
     /// Called when new data was sent over `path`, or with a SACK: starts the timer of Early Fast Retransmit.

@@ -81,7 +81,7 @@ impl<P> LossRecovery<P> {
         if !self.state.paths.is_one() && self.state.config.sctp.compares_paths() {
             self.state.paths.compare();
         }
-        if self.state.groups.probed() != 0 {
+        if self.state.groups.probed != 0 {
             self.probe.enable(self.state.paths.count() - 1);
         }
         self.spurious.iter_mut().for_each(|it| it.add_path());

@@ -60,8 +60,10 @@ impl<P> Acknowledging<'_, '_, '_, P> {
             0 => loss.needed_so_far(unit, state),
             needed => needed,
         };
-        if spurious.on_reported(episode) {
-            loss.tolerance.on_report(path, explained.cause, needed);
+        if spurious.on_reported(episode)
+            && let Some(tolerance) = &mut loss.tolerance
+        {
+            tolerance.on_report(path, explained.cause, needed);
         }
         if spurious.detect_by_duplicates(path, state) {
             self.on_spurious(path, Detector::Duplicates);
@@ -78,7 +80,9 @@ impl<P> Acknowledging<'_, '_, '_, P> {
 
     /// Decides open episodes as spurious, if the ACK allows it. Only if episodes are recorded at all.
     pub(super) fn detect_spurious_episodes(&mut self, has_new: bool, echo: Option<Echo>) {
-        self.recovery.loss.tolerance.on_delivered(self.outcome.newly_acked);
+        if let Some(tolerance) = &mut self.recovery.loss.tolerance {
+            tolerance.on_delivered(self.outcome.newly_acked);
+        }
         let ack = Acknowledged {
             advanced_to: self.outcome.has_advanced.then_some(self.range.cumulative),
             highest_newly_acked: self.range.highest_newly_acked,
@@ -109,7 +113,9 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         self.leave_spurious_recovery(path, kind);
         let acked = self.paths.get(usize::from(path)).map_or(0, |ack| ack.bytes);
         let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
-        loss.tolerance.on_spurious(self.now, path, &episode, state);
+        if let Some(tolerance) = &mut loss.tolerance {
+            tolerance.on_spurious(self.now, path, &episode, state);
+        }
         if state.config.undoes(by)
             && let Some(spurious) = spurious
             && spurious.undo(path, &episode, by, acked, state)

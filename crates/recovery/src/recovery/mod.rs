@@ -163,7 +163,7 @@ impl<P> LossRecovery<P> {
     /// The present timeout of `path`, and the reordering tolerated on it.
     #[must_use]
     pub fn path_figures(&self, path: u8) -> PathFigures {
-        let reordering = self.loss.tolerance.reordering(path, &self.state);
+        let reordering = self.loss.reordering(path, &self.state);
         PathFigures { rto: self.state.rto(path), reordering }
     }
 
@@ -183,7 +183,7 @@ impl<P> LossRecovery<P> {
                 group
             }
         };
-        if self.state.groups.probed() != 0 {
+        if self.state.groups.probed != 0 {
             self.state.paths.numbers().for_each(|path| self.probe.enable(path));
         }
         if group.is_some() {
@@ -217,7 +217,7 @@ impl<P> LossRecovery<P> {
             let needs_it = needs_any || thin.probe_timer.is_none();
             thin.sctp.heartbeat_samples && needs_it && self.state.is_thin(group)
         };
-        groups.has_mechanisms() && (0..groups.count()).any(wants)
+        groups.has_mechanisms && (0..groups.count()).any(wants)
     }
 
     /// Begins a new opportunity to send, with a new allowance of Max.Burst packets. To be called when a

@@ -318,7 +318,7 @@ impl OpenPacket {
         if was_idle {
             recovery.probe.on_first_outstanding(now, self.path);
         }
-        if recovery.state.groups.has_mechanisms() {
+        if recovery.state.groups.has_mechanisms {
             self.plan_new(recovery, now, unit, new);
         }
         self.content.new += 1;
@@ -642,7 +642,7 @@ impl OpenPacket {
     fn count_new<P>(&self, recovery: &mut LossRecovery<P>, now: Instant) {
         let Content { new, new_bytes, new_group, is_needed, .. } = self.content;
         let LossRecovery { state, probe, redundancy, .. } = recovery;
-        if !state.groups.has_mechanisms() {
+        if !state.groups.has_mechanisms {
             return;
         }
         if new > 0 {

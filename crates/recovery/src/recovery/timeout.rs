@@ -201,7 +201,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
     /// Probes `path`, which is silent: everything in flight on it is declared lost, and one packet of that
     /// may be sent, however often it was sent before; new data waits for the next ACK.
     fn probe_silent(&mut self, path: u8) {
-        let probed = self.recovery.state.groups.probed();
+        let probed = self.recovery.state.groups.probed;
         let is_for_it = |unit: &Unit<P>| probed & (1 << unit.group()) != 0 && !unit.is_probe;
         let lost = self.recovery.lose_flight(path, SendCause::Probe, is_for_it, self.tracer);
         // After a timeout the window is as small as it gets.
@@ -238,7 +238,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         let (mut lost, mut is_beside_copies) = (0, false);
         for number in self.recovery.state.outstanding.in_flight_in(packet) {
             let LossRecovery { state, redundancy, .. } = &mut *self.recovery;
-            let probed = state.groups.probed();
+            let probed = state.groups.probed;
             let is_for_it = |unit: &Unit<P>| {
                 let is_probed = probed & (1 << unit.group()) != 0 && !unit.is_probe;
                 is_probed && unit.transmissions < MOST_TRANSMISSIONS

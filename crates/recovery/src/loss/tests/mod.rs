@@ -349,12 +349,24 @@ fn the_threshold_follows_what_came_late() {
     for end in 2..=6 {
         assert_eq!(d.ack(0, &[(2, end)]).lost.len(), usize::from(end == 4), "{end}");
     }
-    assert_eq!(d.loss.tolerance.reordering(0, &d.state).missing_reports, 3);
+    assert_eq!(d.loss.reordering(0, &d.state).missing_reports, 3);
     d.ack(6, &[]);
-    let known = d.loss.tolerance.reordering(0, &d.state);
+    let known = d.loss.reordering(0, &d.state);
     assert_eq!((known.missing_reports, known.extent), (6, 6));
-    assert_eq!(d.loss.tolerance.take_change(0).map(|(threshold, _)| threshold), Some(6));
-    assert_eq!(d.loss.tolerance.take_change(0), None, "told once");
+    assert_eq!(
+        d.loss
+            .tolerance
+            .as_mut()
+            .expect("it is adaptive")
+            .take_change(0)
+            .map(|(threshold, _)| threshold),
+        Some(6)
+    );
+    assert_eq!(
+        d.loss.tolerance.as_mut().expect("it is adaptive").take_change(0),
+        None,
+        "told once"
+    );
     for end in 8..=12 {
         assert_eq!(d.ack(6, &[(8, end)]).lost, [], "{end}");
     }
@@ -370,17 +382,17 @@ fn a_late_unit_that_was_retransmitted_teaches_nothing_before_it_is_reported() {
         d.ack_and_resend(0, &[(2, end)]);
     }
     d.ack(6, &[]);
-    assert_eq!(d.loss.tolerance.reordering(0, &d.state).extent, 0);
+    assert_eq!(d.loss.reordering(0, &d.state).extent, 0);
     let told = d.state.outstanding.on_duplicate_report(1).expect("it was retransmitted");
     assert_eq!((told.cause, told.needed), (SendCause::FastRetransmit, 6));
-    d.loss.tolerance.on_report(0, told.cause, told.needed);
-    assert_eq!(d.loss.tolerance.reordering(0, &d.state).extent, 6);
+    d.loss.tolerance.as_mut().expect("it is adaptive").on_report(0, told.cause, told.needed);
+    assert_eq!(d.loss.reordering(0, &d.state).extent, 6);
 }
 
 #[test]
 fn the_standard_applies_once_no_further_report_can_come() {
     let mut d = adaptive();
-    d.loss.tolerance.on_late(0, 10);
+    d.loss.tolerance.as_mut().expect("it is adaptive").on_late(0, 10);
     d.send(6);
     for end in 2..=5 {
         assert_eq!(d.ack(0, &[(2, end)]).lost, [], "6 is to come");
@@ -391,12 +403,12 @@ fn the_standard_applies_once_no_further_report_can_come() {
 #[test]
 fn another_route_forgets_reordering_and_what_reports() {
     let mut d = adaptive();
-    d.loss.tolerance.on_late(0, 10);
+    d.loss.tolerance.as_mut().expect("it is adaptive").on_late(0, 10);
     d.loss.renew_path(0);
-    assert_eq!(d.loss.tolerance.reordering(0, &d.state).extent, 0);
-    d.loss.tolerance.on_late(0, 10);
+    assert_eq!(d.loss.reordering(0, &d.state).extent, 0);
+    d.loss.tolerance.as_mut().expect("it is adaptive").on_late(0, 10);
     d.loss.replace_path(0);
-    assert_eq!(d.loss.tolerance.reordering(0, &d.state).extent, 0);
+    assert_eq!(d.loss.reordering(0, &d.state).extent, 0);
 }
 
 const EARLY: LossDetection =
