@@ -15,10 +15,7 @@ use crate::fast_recovery::FastRecovery;
 use crate::outstanding::{LostUnit, Moved, Outstanding, Unit};
 use crate::paths::{Candidate, Path, Paths, TIMEOUT_MEMORY, choose};
 use crate::thin::{Groups, ThinInputs};
-use crate::{
-    CmtConfig, LossDetection, RecoveryConfig, RecoveryStatistics, RetransmissionDestination,
-    Thinness,
-};
+use crate::{CmtConfig, RecoveryConfig, RecoveryStatistics, RetransmissionDestination, Thinness};
 
 #[derive(Debug)]
 pub(crate) struct State<P> {
@@ -241,7 +238,7 @@ impl<P> State<P> {
     /// the earliest unit is considered.
     fn oldest_in_flight(&self, path: u8) -> Option<Instant> {
         let packets = self.outstanding.packets();
-        let oldest = packets.oldest_in_flight(path).map(|packet| packet.sent_at);
+        let oldest = packets.in_flight(path).next().map(|(_, packet)| packet.sent_at);
         let earliest = self.outstanding.on(path).earliest;
         let earliest = self
             .outstanding
@@ -282,20 +279,10 @@ impl<P> State<P> {
         self.cmt().is_some_and(|cmt| cmt.split_fast_retransmit)
     }
 
-    /// Whether new units are sent over several paths at once.
-    #[inline]
-    pub(crate) fn uses_all_paths(&self) -> bool {
-        self.cmt().is_some()
-    }
-
-    /// How several paths are used at once, if they are.
+    /// How new units are sent over several paths at once, if they are.
     #[inline]
     pub(crate) fn cmt(&self) -> Option<&CmtConfig> {
         if self.paths.is_one() { None } else { self.config.sctp.cmt.as_ref() }
-    }
-
-    pub(crate) fn counts_reports(&self) -> bool {
-        matches!(self.config.loss_detection, LossDetection::MissingReports { .. })
     }
 
     pub(crate) fn begin_recovery(&mut self) {

@@ -401,12 +401,9 @@ impl ThinConfig {
     /// Whether all values are within their ranges.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        let is_rto_min_valid =
-            self.rto_min.is_none_or(|min| !min.is_zero() && min <= Duration::from_secs(60));
-        let is_queue_valid = self
-            .queue_delay_limit
-            .is_none_or(|limit| !limit.is_zero() && limit <= Duration::from_secs(60));
-        is_rto_min_valid && is_queue_valid && self.probe_timer.is_none_or(|probe| probe.is_valid())
+        let is_valid = |it: Duration| !it.is_zero() && it <= Duration::from_secs(60);
+        [self.rto_min, self.queue_delay_limit].into_iter().flatten().all(is_valid)
+            && self.probe_timer.is_none_or(|probe| probe.is_valid())
     }
 
     /// Whether any mechanism is on.

@@ -13,16 +13,23 @@ use crate::{
 const FIRST_PERCENTILE: u8 = 90;
 
 /// Defines the profiles of one protocol: the list of their names with a line on each, and the function that
-/// finds the constructor of each.
+/// calls the constructor of each.
 macro_rules! profiles {
-    ($(#[$doc:meta])* $list:ident, $lookup:ident; $($name:literal => $constructor:ident, $line:literal;)*) => {
-        $(#[$doc])*
+    (
+        $(#[$list_doc:meta])* $list:ident, $(#[$doc:meta])* $lookup:ident;
+        $($name:literal => $constructor:ident, $line:literal;)*
+    ) => {
+        $(#[$list_doc])*
         pub const $list: &[(&str, &str)] = &[$(($name, $line)),*];
 
-        fn $lookup(name: &str) -> Option<RecoveryConfig> {
-            match name {
-                $($name => Some(RecoveryConfig::$constructor()),)*
-                _ => None,
+        impl RecoveryConfig {
+            $(#[$doc])*
+            #[must_use]
+            pub fn $lookup(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$constructor()),)*
+                    _ => None,
+                }
             }
         }
     };
@@ -30,7 +37,10 @@ macro_rules! profiles {
 
 profiles! {
     /// The names that [`RecoveryConfig::profile`] knows, for SCTP, with a line on each.
-    PROFILES, sctp_profile;
+    PROFILES,
+    /// The profile for SCTP called `name`, one of [`PROFILES`]: for commands and files. A program that
+    /// knows its profile calls the constructor of that name, as [`interactive`](Self::interactive).
+    profile;
     "rfc9260" => rfc9260, "RFC 9260 with its suggested values";
     "lksctp" => lksctp, "Linux: RTO.initial 3 s, outstanding data bundled into retransmissions";
     "linux" => linux, "Linux 6: lksctp whose T3-rtx keeps running when the oldest chunk is retransmitted fast";
@@ -53,7 +63,10 @@ profiles! {
 
 profiles! {
     /// The names that [`RecoveryConfig::tcp_profile`] knows, for TCP, with a line on each.
-    TCP_PROFILES, tcp_profile;
+    TCP_PROFILES,
+    /// The profile for TCP called `name`, one of [`TCP_PROFILES`]: for commands and files. A program that
+    /// knows its profile calls the constructor of that name, as [`tcp_interactive`](Self::tcp_interactive).
+    tcp_profile;
     "tcp-sack" => tcp_sack, "the RFCs of today: SACK scoreboard, NewReno, RTO of 1 s at least";
     "tcp-cubic" => tcp_cubic, "CUBIC over tcp-sack, with the RTO bounds of Linux";
     "tcp-newreno" => tcp_newreno, "TCP of 2009 without SACK: NewReno, RTO.initial 3 s, small initial window";
@@ -62,22 +75,6 @@ profiles! {
     "tcp-interactive" => tcp_interactive, "tcp-cubic; thin streams retransmit by a probe timer (PTO) from measured RTTs; RACK otherwise";
     "tcp-interactive-redundant" => tcp_interactive_redundant, "tcp-interactive; redundant copies with new data and of retransmissions, within a budget";
     "tcp-thin-rdb" => tcp_thin_rdb, "tcp-thin with Redundant Data Bundling: each segment also carries the previous one";
-}
-
-impl RecoveryConfig {
-    /// The profile for SCTP called `name`, one of [`PROFILES`]: for commands and files. A program that
-    /// knows its profile calls the constructor of that name, as [`interactive`](Self::interactive).
-    #[must_use]
-    pub fn profile(name: &str) -> Option<Self> {
-        sctp_profile(name)
-    }
-
-    /// The profile for TCP called `name`, one of [`TCP_PROFILES`]: for commands and files. A program that
-    /// knows its profile calls the constructor of that name, as [`tcp_interactive`](Self::tcp_interactive).
-    #[must_use]
-    pub fn tcp_profile(name: &str) -> Option<Self> {
-        tcp_profile(name)
-    }
 }
 
 /// The profiles for SCTP.

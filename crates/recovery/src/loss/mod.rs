@@ -165,11 +165,14 @@ impl LossDetector {
         }
     }
 
-    /// Counts missing reports of `unit` from now on: it is in flight below acknowledged data, and was
-    /// reported missing `reports` times.
-    pub(crate) fn count_reports_of(&mut self, unit: u64, reports: u16) {
-        if let Kind::MissingReports { counts: missing, .. } = &mut self.kind {
-            missing.count_reports_of(unit, reports);
+    /// Called when `unit` is in flight again: counts missing reports of it from now on, if it is below acknowledged data and
+    /// they may declare it lost.
+    pub(crate) fn on_in_flight_again<P>(&mut self, unit: u64, state: &State<P>) {
+        let Kind::MissingReports { counts: missing, .. } = &mut self.kind else { return };
+        let is_overtaken = state.outstanding.acknowledged().max().is_some_and(|max| unit < max);
+        let known = state.outstanding.unit(unit).filter(|unit| !unit.is_fast_retransmitted);
+        if is_overtaken && known.is_some() {
+            missing.count_reports_of(unit, 0);
         }
     }
 

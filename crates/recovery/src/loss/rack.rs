@@ -135,19 +135,12 @@ impl Rack {
 
 /// Whether at least `units` units that were sent over `path` are acknowledged above the cumulative point.
 fn has_acknowledged<P>(state: &State<P>, path: u8, units: u8) -> bool {
-    let (outstanding, units) = (&state.outstanding, u64::from(units));
+    let (outstanding, units) = (&state.outstanding, usize::from(units));
     let acknowledged = outstanding.acknowledged();
-    if !state.paths.is_one() {
-        let is_of_path =
-            |&unit: &u64| outstanding.unit(unit).is_some_and(|unit| unit.last().path == path);
-        let of_path = acknowledged.iter().rev().flat_map(Iterator::rev).filter(is_of_path);
-        return of_path.take(units as usize).count() as u64 == units;
-    }
-    let mut seen = 0;
-    acknowledged.iter().rev().any(|range| {
-        seen += range.end() - range.start() + 1;
-        seen >= units
-    })
+    let is_of_path =
+        |&unit: &u64| outstanding.unit(unit).is_some_and(|unit| unit.last().path == path);
+    let of_path = acknowledged.iter().rev().flat_map(Iterator::rev).filter(is_of_path);
+    of_path.take(units).count() == units
 }
 
 #[cfg(test)]

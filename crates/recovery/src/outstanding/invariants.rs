@@ -80,7 +80,7 @@ impl<P> Outstanding<P> {
         let of_units: usize =
             self.units.iter().filter_map(|u| u.repeats()).map(Repeats::open).sum();
         let remembered = of_units + self.history.remembered_of_delivered();
-        assert_eq!(self.history.remembered(), remembered, "transmissions remembered");
+        assert_eq!(self.history.remembered, remembered, "transmissions remembered");
         #[cfg(test)]
         self.checks.visits.set(visits);
     }

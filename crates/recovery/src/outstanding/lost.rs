@@ -66,7 +66,7 @@ impl<P> Outstanding<P> {
             true => self.unit(unit)?.repeats(),
             false => self.history.delivered(unit),
         };
-        repeats?.first()
+        repeats?.first
     }
 }
 

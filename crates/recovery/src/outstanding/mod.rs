@@ -265,6 +265,12 @@ pub(crate) struct SentPacket {
     pub(crate) trial: Option<Pair>,
 }
 
+impl SentPacket {
+    pub(crate) fn is_in_flight_on(&self, path: u8) -> bool {
+        self.fate == Fate::InFlight && self.path == path
+    }
+}
+
 /// Data in flight on a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flight {
@@ -362,16 +368,8 @@ impl SentPackets {
 
     /// The packets in flight on `path`, oldest first.
     pub(crate) fn in_flight(&self, path: u8) -> impl Iterator<Item = (PacketNumber, &SentPacket)> {
-        let is_it = move |packet: &SentPacket| packet.fate == Fate::InFlight && packet.path == path;
-        (self.first..).map(PacketNumber).zip(&self.packets).filter(move |(_, it)| is_it(it))
-    }
-
-    /// The oldest packet in flight on `path`.
-    #[inline]
-    pub(crate) fn oldest_in_flight(&self, path: u8) -> Option<&SentPacket> {
-        let is_it = |packet: &SentPacket| packet.fate == Fate::InFlight && packet.path == path;
-        // Most of the time it is the first; nothing is numbered on the way.
-        (0..self.packets.len()).map(|index| &self.packets[index]).find(|packet| is_it(packet))
+        let numbered = (self.first..).map(PacketNumber).zip(&self.packets);
+        numbered.filter(move |(_, packet)| packet.is_in_flight_on(path))
     }
 
     /// Whether a packet sent after `number` is in flight on `path`. The cost is the number of newer packets
@@ -379,8 +377,7 @@ impl SentPackets {
     pub(crate) fn has_in_flight_after(&self, path: u8, number: PacketNumber) -> bool {
         let newer = self.next_number().0.saturating_sub(number.0 + 1);
         let newer = usize::try_from(newer).unwrap_or(usize::MAX);
-        let is_one = |packet: &SentPacket| packet.fate == Fate::InFlight && packet.path == path;
-        self.packets.iter().rev().take(newer).any(is_one)
+        self.packets.iter().rev().take(newer).any(|packet| packet.is_in_flight_on(path))
     }
 
     /// Packets that are remembered: those sent since the oldest in flight.
@@ -533,43 +530,38 @@ impl<P> Outstanding<P> {
 
     /// Acknowledges `unit`. `None` if it was acknowledged or abandoned before.
     pub(crate) fn acknowledge(&mut self, unit: u64) -> Option<AckedUnit> {
-        let u = self.unit_mut(unit)?;
+        let u = self.unit_mut(unit).filter(|u| u.is_outstanding())?;
         let &mut Unit { bytes, user_bytes, group, path, state, .. } = u;
-        let last = u.last();
-        if matches!(state, UnitState::Acknowledged | UnitState::Abandoned) {
-            return None;
-        }
-        let mut acked = AckedUnit {
+        let (last, is_first_transmission) = (u.last(), u.is_first_transmission());
+        let (is_copied, is_on_several_paths) = (u.is_copied, u.is_on_several_paths);
+        let was_in_flight = state == UnitState::InFlight;
+        u.state = UnitState::Acknowledged;
+        let (is_ended, sent_at) = if was_in_flight {
+            self.user_bytes_in_flight -= u64::from(user_bytes);
+            self.packets.on_departed(path, bytes, last.packet, Fate::Acknowledged)
+        } else {
+            self.leave_lost(unit);
+            (false, self.packets.sent_at(last.packet))
+        };
+        let on_path = self.on_mut(path);
+        on_path.outstanding -= 1;
+        let was_earliest = on_path.earliest == unit;
+        self.on_mut(last.path).user_bytes -= u64::from(user_bytes);
+        self.check();
+        Some(AckedUnit {
             unit,
             group,
             bytes,
             path,
             last,
-            sent_at: None,
-            was_in_flight: state == UnitState::InFlight,
-            packet: None,
-            is_first_transmission: u.is_first_transmission(),
-            is_copied: u.is_copied,
-            is_on_several_paths: u.is_on_several_paths,
-            was_earliest: false,
-        };
-        u.state = UnitState::Acknowledged;
-        if acked.was_in_flight {
-            self.user_bytes_in_flight -= u64::from(user_bytes);
-            let fate = Fate::Acknowledged;
-            let (is_ended, sent_at) = self.packets.on_departed(path, bytes, last.packet, fate);
-            acked.packet = is_ended.then_some(last.packet);
-            acked.sent_at = sent_at;
-        } else {
-            self.leave_lost(unit);
-            acked.sent_at = self.packets.sent_at(last.packet);
-        }
-        let on_path = self.on_mut(path);
-        on_path.outstanding -= 1;
-        acked.was_earliest = on_path.earliest == unit;
-        self.on_mut(last.path).user_bytes -= u64::from(user_bytes);
-        self.check();
-        Some(acked)
+            sent_at,
+            was_in_flight,
+            packet: is_ended.then_some(last.packet),
+            is_first_transmission,
+            is_copied,
+            is_on_several_paths,
+            was_earliest,
+        })
     }
 
     /// Moves the cumulative point past the first unit, which is acknowledged or abandoned, and returns it.
@@ -640,7 +632,7 @@ impl<P> Outstanding<P> {
 
     #[inline]
     fn check(&mut self) {
-        #[cfg(any(test, debug_assertions))]
+        #[cfg(debug_assertions)]
         self.check_now_and_then();
     }
 }

@@ -32,9 +32,10 @@ pub(crate) struct Repeats {
     standing_from: usize,
     /// The first transmission, if redundant copies were sent since and nothing else.
     copied: Option<FirstSent>,
-    is_reported: bool,
+    /// Whether the receiver reported a duplicate of the unit, after its first redundant copy if there is one.
+    pub(crate) is_reported: bool,
     /// The first transmission, if round trips are to be measured by it.
-    first: Option<FirstTransmission>,
+    pub(crate) first: Option<FirstTransmission>,
 }
 
 /// One transmission after the first.
@@ -73,7 +74,7 @@ pub(crate) struct FirstSent {
 }
 
 /// The first transmission of a unit that was declared lost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FirstTransmission {
     pub(crate) path: u8,
     pub(crate) sent_at: Instant,
@@ -110,21 +111,12 @@ impl Repeats {
     /// Called when the first transmission, over `path` at `sent_at`, is declared lost, and its round trip may
     /// be measured later.
     pub(super) fn on_first_lost(&mut self, path: u8, sent_at: Instant) {
-        self.first = Some(FirstTransmission {
-            path,
-            sent_at,
-            repeated_at: None,
-            acked_at: None,
-            is_acked_for_repeat: false,
-            is_answered: false,
-            is_lost_once: true,
-        });
+        let new = FirstTransmission { path, sent_at, ..FirstTransmission::default() };
+        self.first = Some(FirstTransmission { is_lost_once: true, ..new });
     }
 
     pub(super) fn on_later_lost(&mut self) {
-        if let Some(first) = &mut self.first {
-            first.is_lost_once = false;
-        }
+        self.first.iter_mut().for_each(|first| first.is_lost_once = false);
     }
 
     /// Called when the unit is retransmitted in a packet of its own; its copies so far do not count any more. Only a
@@ -140,11 +132,6 @@ impl Repeats {
     /// Stops counting the copies sent so far as replacements of a retransmission.
     pub(crate) fn expire_copies(&mut self) {
         self.standing_from = self.list.len();
-    }
-
-    /// Whether the receiver reported a duplicate of the unit, after its first redundant copy if there is one.
-    pub(crate) const fn is_reported(&self) -> bool {
-        self.is_reported
     }
 
     /// The number of bundled copies since the unit was last sent in a packet of its own, and when the latest
@@ -194,10 +181,6 @@ impl Repeats {
         if let Some(first) = &mut self.first {
             (first.acked_at, first.is_acked_for_repeat) = (Some(now), is_reported);
         }
-    }
-
-    pub(crate) const fn first(&self) -> Option<FirstTransmission> {
-        self.first
     }
 
     /// The path and round trip time of the first transmission, once duplicate reports show that both
@@ -254,11 +237,11 @@ impl Repeats {
 pub(crate) struct History {
     delivered: BTreeMap<u64, Box<Repeats>>,
     /// Transmissions remembered and not reported, of outstanding and delivered units.
-    remembered: usize,
+    pub(super) remembered: usize,
     /// The highest unit of which a transmission was forgotten.
     forgotten_through: u64,
     /// A lower bound: no outstanding unit below has a remembered transmission that was not reported.
-    lowest_outstanding: u64,
+    pub(super) lowest_outstanding: u64,
 }
 
 impl History {
@@ -266,10 +249,6 @@ impl History {
     pub(super) fn is_stale(&self, now: Instant) -> bool {
         let oldest = self.delivered.first_key_value().and_then(|(_, repeats)| repeats.oldest());
         oldest.is_some_and(|sent_at| now - sent_at >= MAX_AGE)
-    }
-
-    pub(super) const fn lowest_outstanding(&self) -> u64 {
-        self.lowest_outstanding
     }
 
     /// Remembers a retransmission of `unit`.
@@ -357,10 +336,6 @@ impl History {
     #[cfg(any(test, debug_assertions))]
     pub(super) fn remembered_of_delivered(&self) -> usize {
         self.delivered.values().map(|repeats| repeats.open()).sum()
-    }
-
-    pub(super) const fn remembered(&self) -> usize {
-        self.remembered
     }
 }
 

@@ -79,11 +79,6 @@ impl<P> Unit<P> {
             repeats: None,
         }
     }
-
-    pub(super) const fn set_last(&mut self, last: Transmission) {
-        self.last_packet = last.packet;
-        self.last_sent = LastSent { path: last.path, cause: last.cause };
-    }
 }
 
 impl<P> Outstanding<P> {
@@ -162,7 +157,7 @@ impl<P> Outstanding<P> {
         self.on_mut(before.path).user_bytes -= u64::from(user_bytes);
         self.on_mut(path).user_bytes += u64::from(user_bytes);
         let u = self.unit_mut(unit)?;
-        u.set_last(Transmission { packet, path, cause });
+        (u.last_packet, u.last_sent) = (packet, LastSent { path, cause });
         u.is_on_several_paths |= before.path != path;
         u.state = UnitState::InFlight;
         u.transmissions = u.transmissions.saturating_add(1);
@@ -218,14 +213,14 @@ impl<P> Outstanding<P> {
     }
 
     fn make_room(&mut self, now: Instant) -> Option<EpisodeId> {
-        if self.history.remembered() < LOG_CAPACITY && !self.history.is_stale(now) {
+        if self.history.remembered < LOG_CAPACITY && !self.history.is_stale(now) {
             return None;
         }
         if let Some(episode) = self.history.forget_oldest_delivered() {
             return episode;
         }
         // Each unit is passed over once, until a lower one is retransmitted.
-        let lowest = self.history.lowest_outstanding().max(self.first);
+        let lowest = self.history.lowest_outstanding.max(self.first);
         let skipped = usize::try_from(lowest - self.first).unwrap_or(usize::MAX);
         let Self { units, history, .. } = self;
         let units = (lowest..).zip(units.range_mut(skipped.min(units.len())..));

@@ -251,11 +251,8 @@ impl Diversity {
     pub(crate) fn loss_after(&self, lost_over: u8, sent_over: u8) -> f64 {
         let is_same = lost_over == sent_over;
         let prior = if is_same { STILL_FAILING } else { self.loss(sent_over) };
-        self.counted(lost_over, sent_over).share(PAIR_PRIOR, prior)
-    }
-
-    fn counted(&self, lost_over: u8, sent_over: u8) -> Outcomes {
-        Pair::new(lost_over, sent_over).map_or_else(Outcomes::default, |it| self.pairs[it.index()])
+        let counted = Pair::new(lost_over, sent_over).map(|pair| self.pairs[pair.index()]);
+        counted.unwrap_or_default().share(PAIR_PRIOR, prior)
     }
 
     /// The path of a retransmission or copy of what was sent over `path`, among `usable` ones: another one, that which

@@ -35,7 +35,7 @@ pub use unanswered::{Share, Unanswered};
 
 use crate::Echo;
 use crate::ProbeConfig;
-use crate::outstanding::{AckedUnit, Fate, FirstTransmission, PacketNumber, Unit};
+use crate::outstanding::{AckedUnit, FirstTransmission, PacketNumber, Unit};
 use crate::paths::PerPath;
 use crate::state::State;
 
@@ -693,5 +693,5 @@ fn round_of<P>(state: &State<P>, packet: PacketNumber) -> Round {
 /// The groups of a packet that is in flight on `path`, one bit each.
 fn groups_in_flight<P>(state: &State<P>, path: u8, packet: PacketNumber) -> Option<u32> {
     let packet = state.outstanding.packets().packet(packet)?;
-    (packet.fate == Fate::InFlight && packet.path == path).then_some(packet.groups)
+    packet.is_in_flight_on(path).then_some(packet.groups)
 }

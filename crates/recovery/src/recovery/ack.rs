@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::LossRecovery;
 use super::diversity::review_paths;
 use crate::loss::{AckRange, LateUnit};
-use crate::outstanding::{Repeats, Runs, Unit};
+use crate::outstanding::{Runs, Unit};
 use crate::redundancy::AckedCopied;
 use crate::state::State;
 use crate::{Echo, Path, RttSample, UnitState};
@@ -329,7 +329,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         let mut before_copies = None;
         if plan.is_any() {
             let repeats = state.outstanding.repeats_mut(unit);
-            let is_reported = repeats.is_some_and(|repeats| repeats.is_reported());
+            let is_reported = repeats.is_some_and(|repeats| repeats.is_reported);
             let rtt = probe.round_trip(state, acked.last.path, acked.group);
             before_copies = plan.on_acked(self.now, unit, is_reported, rtt);
             before_copies = before_copies.filter(|_| !acked.is_on_several_paths);
@@ -390,7 +390,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         self.paths[usize::from(unit.last().path)].has_passed_abandoned = true;
         let is_only = unit.is_first_transmission() && !unit.is_copied;
         let repeats = unit.repeats().filter(|_| is_only);
-        let Some(first) = repeats.and_then(Repeats::first) else { return };
+        let Some(first) = repeats.and_then(|repeats| repeats.first) else { return };
         let path = &mut self.paths[usize::from(first.path)];
         if probe.precedes_any_answer(self.now, first.path, skipped_at) {
             path.on_sample(Some(first.sent_at), &state.paths[first.path]);

@@ -228,7 +228,7 @@ impl<P> LossRecovery<P> {
             }
             SetupEvent::TimedOut if self.state.outstanding.flight(path).packets > 0 => {
                 // Data was sent with the COOKIE ECHO, and shares its fate.
-                Expiry::new(self, now, tracer).expire_t3(path, TimeoutKind::Loss);
+                Expiry { recovery: self, now, tracer }.expire_t3(path, TimeoutKind::Loss);
             }
             SetupEvent::TimedOut => self.on_t3_event(now, path, T3Event::Unanswered),
             SetupEvent::Restarted => {

@@ -131,10 +131,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
     /// Returns the units declared lost that were last sent over `path` to flight, because the episode that
     /// declared them lost was spurious (RFC 4015 §3.1 step 8, RFC 5682 §4).
     fn resume(&mut self, path: u8) {
-        let state = &self.recovery.state;
-        let highest = state.outstanding.acknowledged().max();
-        let counts_reports = state.counts_reports();
-        let awaiting: Vec<u64> = state.outstanding.awaiting(path).collect();
+        let awaiting: Vec<u64> = self.recovery.state.outstanding.awaiting(path).collect();
         for number in awaiting {
             let LossRecovery { state, loss, probe, .. } = &mut *self.recovery;
             if let Some(moved) = state.outstanding.return_lost(number) {
@@ -144,12 +141,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
                 }
             }
             loss.on_returned(number);
-            let is_overtaken = highest.is_some_and(|highest| number < highest);
-            let unit = state.outstanding.unit(number);
-            let may_count = unit.is_some_and(|unit| !unit.is_fast_retransmitted);
-            if is_overtaken && may_count && counts_reports {
-                loss.count_reports_of(number, 0);
-            }
+            loss.on_in_flight_again(number, state);
         }
         let state = &mut self.recovery.state;
         state.paths[path].gate.is_single_packet = false;

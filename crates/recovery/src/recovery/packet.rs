@@ -415,7 +415,7 @@ impl OpenPacket {
             redundancy.plan_of_retransmission(now, unit, standing, state);
         }
         if is_redundant(cause, state.config.bundle_outstanding) {
-            redundancy.on_copied(state.outstanding.unit(unit)?.bytes);
+            redundancy.spending.on_copied(state.outstanding.unit(unit)?.bytes);
         }
         if self.is_run {
             self.stage = Filling::Lost;
@@ -487,12 +487,8 @@ impl OpenPacket {
                 probe.on_moved_to(moved.to);
             }
         }
-        let u = state.outstanding.unit(unit)?;
-        let is_overtaken = state.outstanding.acknowledged().max().is_some_and(|max| unit < max);
-        if state.counts_reports() && is_overtaken && !u.is_fast_retransmitted {
-            loss.count_reports_of(unit, 0);
-        }
-        let bytes = u.bytes;
+        loss.on_in_flight_again(unit, state);
+        let bytes = state.outstanding.unit(unit)?.bytes;
         if place.starts_packet {
             self.on_started(recovery, now, bytes);
         }
@@ -627,7 +623,7 @@ impl OpenPacket {
             let Some(u) = state.outstanding.unit(unit) else { continue };
             let (bytes, path) = (u.bytes, u.path);
             state.statistics.redundant_bytes += u64::from(bytes);
-            redundancy.on_copied(bytes);
+            redundancy.spending.on_copied(bytes);
             probe.on_copied(now, u, state);
             if probe.restarts_t3(unit, path, state) {
                 recovery.arm_t3(now, path);
@@ -651,7 +647,7 @@ impl OpenPacket {
             let next = state.outstanding.next_unit();
             redundancy.plan_last(now, self.path, next - u64::from(new)..next, state);
         } else if !is_needed {
-            redundancy.on_packet_of_copies();
+            redundancy.spending.on_packet_of_copies();
         }
         probe.on_sent(now, self.path, state);
     }

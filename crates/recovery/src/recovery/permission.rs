@@ -86,7 +86,7 @@ impl<'a, P> Permission<'a, P> {
             false
         } else if paths.is_one() {
             !self.must_retransmit_first()
-        } else if self.0.state.uses_all_paths() {
+        } else if self.0.state.cmt().is_some() {
             let is_active = paths[path].reach().state() == PathState::Active;
             (path == paths.data_path() || is_active) && !self.is_held_back(path)
         } else {

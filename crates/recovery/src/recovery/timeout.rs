@@ -82,7 +82,7 @@ impl<P> LossRecovery<P> {
         kind: TimeoutKind,
         tracer: &mut Tracer<'_>,
     ) -> Option<Timeout> {
-        let mut expiry = Expiry::new(self, now, tracer);
+        let mut expiry = Expiry { recovery: self, now, tracer };
         expiry.expire_probes();
         review_paths(expiry.recovery, now);
         let path = expiry.due_t3()?;
@@ -135,20 +135,12 @@ impl SharedSpending {
 
 /// The timers of an association at one time.
 pub(super) struct Expiry<'a, 't, 's, P> {
-    recovery: &'a mut LossRecovery<P>,
-    now: Instant,
-    tracer: &'t mut Tracer<'s>,
+    pub(super) recovery: &'a mut LossRecovery<P>,
+    pub(super) now: Instant,
+    pub(super) tracer: &'t mut Tracer<'s>,
 }
 
-impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
-    pub(super) const fn new(
-        recovery: &'a mut LossRecovery<P>,
-        now: Instant,
-        tracer: &'t mut Tracer<'s>,
-    ) -> Self {
-        Self { recovery, now, tracer }
-    }
-
+impl<P> Expiry<'_, '_, '_, P> {
     /// Handles the expiry of all timers but T3-rtx.
     fn expire_probes(&mut self) {
         for path in self.recovery.state.paths.numbers() {
@@ -258,7 +250,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
             }
         }
         if is_beside_copies {
-            self.recovery.redundancy.on_packet_of_copies();
+            self.recovery.redundancy.spending.on_packet_of_copies();
         }
         lost
     }

@@ -91,12 +91,12 @@ impl Spending {
     }
 
     /// Called when `bytes` of units were sent as copies.
-    pub(super) fn on_copied(&mut self, bytes: u32) {
+    pub(crate) fn on_copied(&mut self, bytes: u32) {
         self.copied.bytes = self.copied.bytes.saturating_add(bytes);
     }
 
     /// Called when a packet was sent with nothing but copies.
-    pub(super) fn on_packet_of_copies(&mut self) {
+    pub(crate) fn on_packet_of_copies(&mut self) {
         self.copied.packets = self.copied.packets.saturating_add(1);
     }
 

@@ -104,16 +104,6 @@ impl Redundancy {
         self.spending.on_first_sent(bytes, share_beside_queue(path, group, state));
     }
 
-    /// Called when `bytes` of units are sent as copies.
-    pub(crate) fn on_copied(&mut self, bytes: u32) {
-        self.spending.on_copied(bytes);
-    }
-
-    /// Called when a packet is sent with nothing but copies.
-    pub(crate) fn on_packet_of_copies(&mut self) {
-        self.spending.on_packet_of_copies();
-    }
-
     /// How many bytes of `group` may be copied over `path` now.
     pub(crate) fn bytes_to_copy<P>(&self, path: u8, group: u8, state: &State<P>) -> u64 {
         let budget = state.groups.config(group).copy_budget;
@@ -164,15 +154,10 @@ enum CopyPermission {
 
 /// Bundled copies.
 impl Redundancy {
-    /// Whether data in flight of `group` may be copied now.
+    /// Whether the profile bundles data in flight of `group` now; otherwise only what the planner wants is bundled.
     #[inline]
     pub(crate) fn may_copy<P>(group: u8, state: &State<P>) -> bool {
-        Self::bundles(group, state) && state.is_thin(group)
-    }
-
-    /// Whether the profile bundles data in flight of `group`; otherwise only what the planner wants is bundled.
-    fn bundles<P>(group: u8, state: &State<P>) -> bool {
-        state.groups.config(group).bundling.is_some()
+        state.groups.config(group).bundling.is_some() && state.is_thin(group)
     }
 
     /// Whether a retransmission over `path` may bundle data in flight of `group`.
@@ -410,7 +395,7 @@ impl Redundancy {
         left: CopyPlan,
         state: &State<P>,
     ) {
-        self.on_copied(state.outstanding.unit(unit).map_or(0, |unit| unit.bytes));
+        self.spending.on_copied(state.outstanding.unit(unit).map_or(0, |unit| unit.bytes));
         self.plan(now, unit, left, state);
     }
 }

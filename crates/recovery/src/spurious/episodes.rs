@@ -45,19 +45,11 @@ struct Earlier {
 /// The latest episode of a path, unless it is decided or there was none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Episodes {
-    latest: Option<Box<Episode>>,
+    pub(super) latest: Option<Box<Episode>>,
     next: u32,
 }
 
 impl Episodes {
-    pub(crate) fn latest(&self) -> Option<&Episode> {
-        self.latest.as_deref()
-    }
-
-    pub(crate) fn latest_mut(&mut self) -> Option<&mut Episode> {
-        self.latest.as_deref_mut()
-    }
-
     /// Begins an episode. `is_provable`: whether duplicate reports are trusted.
     pub(crate) fn begin(&mut self, kind: SendCause, before: Before, is_provable: bool) {
         let earlier = self.latest.take().and_then(|episode| episode.into_earlier());

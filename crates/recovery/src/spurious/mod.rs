@@ -96,9 +96,13 @@ pub(crate) struct Acknowledged {
 }
 
 impl SpuriousDetection {
-    /// `None` if the configuration needs no detector.
+    /// `None` if no episodes have to be recorded: neither for a detector, nor for an adaptive reordering threshold, which
+    /// learns from spurious retransmissions.
     pub(crate) fn new(config: &RecoveryConfig) -> Option<Box<Self>> {
-        follows_episodes(config).then(Box::default)
+        let learns = matches!(config.loss_detection, LossDetection::Rack)
+            || config.loss_detection.percentile().is_some();
+        let is_any = config.spurious.is_any() || config.tcp.eifel.is_some() || learns;
+        is_any.then(Box::default)
     }
 
     pub(crate) fn add_path(&mut self) {
@@ -188,7 +192,7 @@ impl SpuriousDetection {
 
     /// Whether a fast retransmit of some path is undecided.
     pub(crate) fn has_open_fast_retransmit(&self) -> bool {
-        let mut latest = self.paths.iter().filter_map(|path| path.episodes.latest());
+        let mut latest = self.paths.iter().filter_map(|path| path.episodes.latest.as_ref());
         latest.any(|episode| episode.kind == SendCause::FastRetransmit)
     }
 
@@ -217,19 +221,15 @@ impl SpuriousDetection {
         ack: &Acknowledged,
         state: &State<P>,
     ) -> Option<Detector> {
-        if self.detect_by_f_rto(path, ack, state.outstanding.next_unit() - 1) {
+        let highest_sent = state.outstanding.next_unit() - 1;
+        let of_path = self.on_mut(path);
+        if of_path.f_rto.on_ack(ack, of_path.has_acked_original, highest_sent) {
             Some(Detector::FRto)
         } else if self.detect_by_timestamp(path, ack, state) {
             Some(Detector::Timestamps)
         } else {
             self.detect_by_duplicates(path, state).then_some(Detector::Duplicates)
         }
-    }
-
-    /// Whether an acknowledgement shows that the latest timeout of `path` was spurious (F-RTO).
-    fn detect_by_f_rto(&mut self, path: u8, ack: &Acknowledged, highest_sent: u64) -> bool {
-        let path = self.on_mut(path);
-        path.f_rto.on_ack(ack, path.has_acked_original, highest_sent)
     }
 
     /// Whether the timestamp that an acknowledgement echoes shows that the latest episode of `path` was
@@ -243,7 +243,7 @@ impl SpuriousDetection {
             peer_reports_duplicates: self.has_seen_duplicates,
             is_last: state.outstanding.is_empty(),
         };
-        let latest = self.on_mut(path).episodes.latest_mut();
+        let latest = self.on_mut(path).episodes.latest.as_mut();
         let Some(episode) = latest.filter(|_| state.config.tcp.eifel.is_some()) else {
             return false;
         };
@@ -354,14 +354,6 @@ impl SpuriousDetection {
     ) -> Option<AfterSpurious> {
         self.on_mut(path).after_spurious.take_if(|after| sent_at >= after.since)
     }
-}
-
-/// Whether episodes have to be recorded: for a detector, or for an adaptive reordering threshold, which
-/// learns from spurious retransmissions.
-fn follows_episodes(config: &RecoveryConfig) -> bool {
-    let learns = matches!(config.loss_detection, LossDetection::Rack)
-        || config.loss_detection.percentile().is_some();
-    config.spurious.is_any() || config.tcp.eifel.is_some() || learns
 }
 
 /// The RTO after a spurious timeout: the first sample restarts the RTT estimate, but the RTO does not fall

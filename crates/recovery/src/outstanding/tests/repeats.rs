@@ -87,7 +87,7 @@ fn memory_is_bounded_and_what_is_dropped_is_known_to_be() {
             }
         }
         o.check_invariants();
-        assert_eq!(o.history.remembered(), LOG_CAPACITY);
+        assert_eq!(o.history.remembered, LOG_CAPACITY);
         let oldest = last - LOG_CAPACITY as u64;
         assert_eq!(forgotten.len() as u64, oldest + 1 - FIRST);
         assert!(forgotten.iter().map(|it| u64::from(it.number)).eq(FIRST..=oldest), "in order");
@@ -224,7 +224,7 @@ fn retransmissions_of_a_minute_ago_are_forgotten() {
         o.deliver_first();
     }
     o.check_invariants();
-    assert_eq!(o.history.remembered(), 60);
+    assert_eq!(o.history.remembered, 60);
     assert!(o.history().remembers(last - 59) && !o.history().remembers(last - 60));
     assert!(o.on_duplicate_report(last - 59).is_some());
 }

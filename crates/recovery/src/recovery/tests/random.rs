@@ -63,7 +63,7 @@ impl Sender {
         assert!(!p.gate.may_retransmit_now() || is_any_lost, "nothing waits to pass the window");
         let sent_at = |packet: &crate::outstanding::SentPacket| packet.sent_at;
         let oldest = outstanding.packets().in_flight(path).next().map(|(_, p)| sent_at(p));
-        let found = outstanding.packets().oldest_in_flight(path).map(sent_at);
+        let found = outstanding.packets().in_flight(path).next().map(|(_, packet)| sent_at(packet));
         assert_eq!(found, oldest);
     }
 
