@@ -115,13 +115,6 @@ impl<P> State<P> {
         2 * u64::from(own) <= u64::from(self.outstanding.flight(path).packets)
     }
 
-    /// Whether there is one group, and it cannot be thin. A fast test, for bulk transfers.
-    #[inline]
-    pub(crate) fn is_surely_thick(&self) -> bool {
-        self.groups.is_one()
-            && self.groups.is_surely_thick(self.outstanding.packets().packets_of(0))
-    }
-
     /// The group of the earliest unit outstanding on `path`, whose mechanisms apply to T3-rtx.
     #[inline]
     pub(crate) fn group_of_earliest(&self, path: u8) -> u8 {
@@ -193,6 +186,8 @@ impl<P> State<P> {
         }
     }
 
+    /// When T3-rtx of `path` expires, if it runs.
+    #[inline]
     pub(crate) fn t3_deadline(&self, path: u8) -> Option<Instant> {
         let t3 = self.paths[path].t3.running()?;
         let is_thin = t3.only().is_none() && self.has_few_packets(self.group_of_earliest(path));

@@ -280,7 +280,7 @@ impl LossDetector {
             let repeats = state.outstanding.repeats_mut(late.unit);
             repeats.into_iter().for_each(|repeats| repeats.on_late(needed));
         } else if let Some(tolerance) = &mut self.tolerance {
-            tolerance.on_late(late.path, needed);
+            tolerance.on_mut(late.path).on_late(needed);
         }
     }
 
@@ -376,8 +376,7 @@ impl LossDetector {
         }
     }
 
-    /// A unit that may be lost, to be sent in a recovery that has nothing declared lost and nothing new to
-    /// send, so that ACKs keep coming (RFC 6675 §4 `NextSeg` rules 3 and 4).
+    /// As [`Scoreboard::next_rescue`]; `None` without a scoreboard.
     pub(crate) fn rescue_unit<P>(&self, outstanding: &Outstanding<P>) -> Option<u64> {
         let Kind::Scoreboard(board) = &self.kind else { return None };
         board.next_rescue(outstanding)

@@ -32,14 +32,10 @@ impl Tolerance {
         self.paths.get(path)
     }
 
-    fn on_mut(&mut self, path: u8) -> &mut Evidence {
+    /// The evidence of reordering on `path`, to add to it.
+    pub(super) fn on_mut(&mut self, path: u8) -> &mut Evidence {
         let (standard, percentile) = (self.standard, self.percentile);
         self.paths.get_or_insert_with(path, || Evidence::new(standard, percentile))
-    }
-
-    /// Called when a unit of `path` arrived that a threshold of `needed` would have waited for.
-    pub(super) fn on_late(&mut self, path: u8, needed: u16) {
-        self.on_mut(path).on_late(needed);
     }
 
     /// Called when a unit of `path` is declared lost. Without evidence of reordering there is nothing to
@@ -181,10 +177,6 @@ fn largest_in(bucket: usize) -> u16 {
 }
 
 impl Histogram {
-    fn halve(&mut self) {
-        self.0.iter_mut().for_each(|count| *count /= 2);
-    }
-
     fn above(&self, value: u16) -> u64 {
         let from = bucket_of(value) + 1;
         self.0[from.min(BUCKETS)..].iter().map(|&count| u64::from(count)).sum()
@@ -356,7 +348,7 @@ impl Evidence {
     }
 
     pub(crate) fn age(&mut self) {
-        self.histogram.halve();
+        self.histogram.0.iter_mut().for_each(|count| *count /= 2);
         self.losses /= 2;
         self.update();
     }

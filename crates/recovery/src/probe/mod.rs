@@ -212,7 +212,7 @@ impl ProbeTimer {
     pub(crate) fn round_trip<P>(&self, state: &State<P>, path: u8, group: u8) -> Option<RoundTrip> {
         let timeout = self.timeout(state, path, group, Round::First);
         let probe = self.paths.get(path)?;
-        if let Some(at_first) = probe.setup_rtt().filter(|_| probe.samples.is_empty()) {
+        if let Some(at_first) = probe.setup_rtt().filter(|_| probe.samples.shortest().is_none()) {
             let timeout = at_first + at_first / COLD_PLAN_MARGIN;
             return Some(RoundTrip { is_cold: true, least: at_first / 2, mean: at_first, timeout });
         }

@@ -156,10 +156,6 @@ impl RttSamples {
         self.missed > DELAYED_SHARE
     }
 
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
     /// Whether there are too few samples to know the path.
     pub(crate) const fn is_cold(&self) -> bool {
         self.count < COLD_SAMPLES

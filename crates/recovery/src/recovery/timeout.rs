@@ -67,10 +67,7 @@ impl<P> LossRecovery<P> {
         let next = self.loss.deadline(path).min(probe);
         let paced = self.state.paths[path].window.paced_until();
         let next = paced.map_or(next, |paced| next.min(paced));
-        let Some(t3) = self.state.paths[path].t3.running() else { return next };
-        let is_standard = t3.only().is_some() || self.state.is_surely_thick();
-        let t3 = if is_standard { Some(t3.standard) } else { self.state.t3_deadline(path) };
-        next.min(t3.unwrap_or(next))
+        self.state.t3_deadline(path).map_or(next, |t3| next.min(t3))
     }
 
     /// Handles all timers that have expired, but at most one T3-rtx, whose expiry means `kind`. Call it until

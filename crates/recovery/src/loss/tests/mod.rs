@@ -392,7 +392,7 @@ fn a_late_unit_that_was_retransmitted_teaches_nothing_before_it_is_reported() {
 #[test]
 fn the_standard_applies_once_no_further_report_can_come() {
     let mut d = adaptive();
-    d.loss.tolerance.as_mut().expect("it is adaptive").on_late(0, 10);
+    d.loss.tolerance.as_mut().expect("it is adaptive").on_mut(0).on_late(10);
     d.send(6);
     for end in 2..=5 {
         assert_eq!(d.ack(0, &[(2, end)]).lost, [], "6 is to come");
@@ -403,10 +403,10 @@ fn the_standard_applies_once_no_further_report_can_come() {
 #[test]
 fn another_route_forgets_reordering_and_what_reports() {
     let mut d = adaptive();
-    d.loss.tolerance.as_mut().expect("it is adaptive").on_late(0, 10);
+    d.loss.tolerance.as_mut().expect("it is adaptive").on_mut(0).on_late(10);
     d.loss.renew_path(0);
     assert_eq!(d.loss.reordering(0, &d.state).extent, 0);
-    d.loss.tolerance.as_mut().expect("it is adaptive").on_late(0, 10);
+    d.loss.tolerance.as_mut().expect("it is adaptive").on_mut(0).on_late(10);
     d.loss.replace_path(0);
     assert_eq!(d.loss.reordering(0, &d.state).extent, 0);
 }

@@ -321,7 +321,8 @@ impl Sender {
 
     /// Expires T3-rtx of `path`, due or not.
     fn expire_path(&mut self, path: u8, kind: TimeoutKind) {
-        Expiry::new(&mut self.recovery, self.now, &mut Tracer::off()).expire_t3(path, kind);
+        let (recovery, now, tracer) = (&mut self.recovery, self.now, &mut Tracer::off());
+        Expiry { recovery, now, tracer }.expire_t3(path, kind);
     }
 
     /// Expires every timer that is due; T3-rtx must not be among them.

@@ -79,7 +79,7 @@ impl Copying {
         let left = self.redundancy.take_copy(0, unit).expect("it was named");
         self.state.resend(now, 0, unit, SendCause::Redundant);
         self.redundancy.on_copy_sent(now, unit, left, &self.state);
-        self.redundancy.on_packet_of_copies();
+        self.redundancy.spending.on_packet_of_copies();
         Some(unit)
     }
 }
@@ -124,10 +124,10 @@ fn data_older_than_a_round_trip_is_copied_first_when_the_budget_is_short() {
     c.probe.on_rtt(0, MS(100));
     c.send(AT(0), 1);
     c.send(AT(50), 1);
-    c.redundancy.on_copied(290);
+    c.redundancy.spending.on_copied(290);
     assert_eq!(c.choose(AT(90), 900, false), (vec![], true), "119 are left, 94 for the recent");
     assert_eq!(c.choose(AT(110), 900, false), (vec![1], true));
-    c.redundancy.on_copied(20);
+    c.redundancy.spending.on_copied(20);
     assert_eq!(c.choose(AT(110), 900, false), (vec![], true));
 }
 
@@ -135,11 +135,11 @@ fn data_older_than_a_round_trip_is_copied_first_when_the_budget_is_short() {
 fn a_budget_in_bytes_is_spent_by_copies_and_earned_by_new_data() {
     let mut c = Copying::new(ThinConfig { copy_budget: BYTES, ..BUNDLED });
     assert_eq!(c.redundancy.bytes_to_copy(0, 0, &c.state), 409);
-    c.redundancy.on_copied(300);
+    c.redundancy.spending.on_copied(300);
     assert_eq!(c.redundancy.bytes_to_copy(0, 0, &c.state), 109);
     c.redundancy.on_first_sent(0, 0, 1000, &c.state);
     assert_eq!(c.redundancy.bytes_to_copy(0, 0, &c.state), 209);
-    c.redundancy.on_copied(300);
+    c.redundancy.spending.on_copied(300);
     assert!(!c.redundancy.may_bundle(0, 0, &c.state));
 }
 

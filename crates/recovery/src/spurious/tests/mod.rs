@@ -79,7 +79,8 @@ impl Detecting {
 
     fn is_shown_by_f_rto(&mut self, ack: Acknowledged) -> bool {
         let highest = self.state.outstanding.next_unit() - 1;
-        self.spurious.detect_by_f_rto(0, &ack, highest)
+        let path = self.spurious.on_mut(0);
+        path.f_rto.on_ack(&ack, path.has_acked_original, highest)
     }
 }
 
