@@ -4,6 +4,7 @@ use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::LossRecovery;
+use crate::ThinConfig;
 use crate::outstanding::Unit;
 use crate::state::Moves;
 
@@ -21,12 +22,12 @@ impl<P> LossRecovery<P> {
         if let Some(packet) = lost.packet {
             tracer.emit(|| TraceEvent::PacketLost { packet: packet.0, cause });
         }
-        let thin = self.state.groups.config(lost.group);
-        let is_measured = thin.ack_delay_samples || thin.probe_timer.is_some();
-        if lost.is_first_transmission
+        let is_measured = |thin: &ThinConfig| thin.ack_delay_samples || thin.probe_timer.is_some();
+        if self.state.groups.has_mechanisms
+            && lost.is_first_transmission
             && !lost.is_copied
             && let Some(sent_at) = lost.sent_at
-            && is_measured
+            && is_measured(self.state.groups.config(lost.group))
             && self.state.is_thin(lost.group)
         {
             self.state.outstanding.measure_first_transmission(unit, lost.sent_over, sent_at);
