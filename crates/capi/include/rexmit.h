@@ -1553,13 +1553,14 @@ rexmit_status rexmit_config_set_send_buffer_bytes(struct rexmit_config *config, 
 rexmit_status rexmit_config_set_receive_buffer_bytes(struct rexmit_config *config, size_t bytes);
 
 /**
- * The milliseconds of silence, while data is sent to it, after which a peer is unreachable; 0 leaves it to
+ * The milliseconds of silence, while data, or the end of the association, is sent to it, after which a peer is unreachable; 0 leaves it to
  * the error counters of RFC 9260 §8.1 (minutes). Default 15,000 with the interactive profiles, else 0.
  *
  * # Safety
  * `config` came from `rexmit_config_new`.
  */
-rexmit_status rexmit_config_set_dead_after(struct rexmit_config *config, uint32_t milliseconds);
+rexmit_status rexmit_config_set_dead_after(struct rexmit_config *config,
+                                           uint32_t milliseconds);
 
 /**
  * HB.interval in milliseconds; 0 sends no HEARTBEAT. Default 30,000.
