@@ -34,8 +34,8 @@ impl Key {
         (self.generation as u64) << 32 | self.index as u64
     }
 
-    /// The inverse of [`to_bits`](Self::to_bits). A number that `to_bits` did not return is the key of no entry, or of
-    /// an arbitrary one.
+    /// The inverse of [`to_bits`](Self::to_bits). Of a number that `to_bits` did not return, it makes a key that finds no
+    /// entry, or any entry.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self { index: bits as u32, generation: (bits >> 32) as u32 }

@@ -286,7 +286,7 @@ impl Data {
     }
 }
 
-/// When a unit is sent again, and when it was sent last.
+/// The times of a retransmission, and of the transmission before it.
 #[derive(Clone, Copy)]
 struct Resent {
     now: Duration,

@@ -183,11 +183,10 @@ impl Repeats {
         }
     }
 
-    /// The path and round trip time of the first transmission, once duplicate reports show that both
-    /// transmissions have arrived and the ACK of the unit was therefore for the first: Karn's algorithm
-    /// forbids only ambiguous samples. `None` if a duplicate had been reported before that ACK. With
-    /// `may_be_several`, the unit may have been sent more than twice, and every transmission must be
-    /// reported.
+    /// The path and round-trip time of the first transmission, which is no ambiguous sample (Karn's algorithm) if
+    /// both transmissions have arrived, as duplicate reports show: the ACK of the unit was for the first. `None` if a
+    /// duplicate was reported before that ACK, or if this was asked before. With `may_be_several`, units that were sent
+    /// more than twice count, too: then duplicates of all their transmissions must have been reported.
     pub(crate) fn take_rtt_sample(&mut self, may_be_several: bool) -> Option<(u8, Duration)> {
         if may_be_several && self.has_open() {
             return None;

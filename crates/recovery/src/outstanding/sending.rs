@@ -228,7 +228,7 @@ impl<P> Outstanding<P> {
         repeats.find_map(|(unit, repeats)| history.forget_oldest_of(unit, repeats)).flatten()
     }
 
-    /// Called when a redundant copy of `unit` was sent, after the transmission `first` if that was its only one.
+    /// Called when a redundant copy of `unit` was sent. `first` is its first transmission, if there was no other before the copy.
     pub(crate) fn on_copied(&mut self, unit: u64, first: Option<FirstSent>) {
         let Some(u) = self.unit_mut(unit) else { return };
         if !std::mem::replace(&mut u.is_copied, true)

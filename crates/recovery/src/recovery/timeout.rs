@@ -124,7 +124,7 @@ impl Unanswered {
 }
 
 impl SharedSpending {
-    /// Exchanges the account of `recovery` for the shared one, and back: before and after each call.
+    /// Exchanges what `recovery` has spent on copies for this shared sum. The endpoint calls it before and after each call.
     pub fn swap<P>(&mut self, recovery: &mut LossRecovery<P>) {
         std::mem::swap(&mut self.0, &mut recovery.redundancy.spending);
     }

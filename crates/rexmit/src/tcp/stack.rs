@@ -298,7 +298,7 @@ fn check_mtu(mtu: u16, addresses: &[IpAddr]) -> Result<(), OpenError> {
     if mtu < least { Err(OpenError::MtuTooSmall { mtu, least }) } else { Ok(()) }
 }
 
-/// Lowers the MSS to what fits the device's MTU (RFC 6691), computed for IPv4; the protocol deducts the
+/// Lowers the MSS so that a segment fits the device's MTU over IPv4 (RFC 6691). The protocol deducts the
 /// longer header of IPv6.
 fn fit_mss(config: &mut Arc<ConnectionConfig>, mtu: u16) {
     let header_bytes = HeaderConfig::header_bytes(IpAddr::from([0; 4]));

@@ -302,8 +302,8 @@ impl SackConfig {
 config! {
     const
     /// Second copies of the SACKs of a thin stream, so that the loss of one packet causes no spurious
-    /// retransmission. The receiver of the data sends them, from at most 16 packets with DATA
-    /// per round trip, none of which is full. A copy reports what has arrived until it is sent, except
+    /// retransmission. The receiver of the data sends them while the peer sends at most 16 packets with DATA
+    /// per round trip, and no full packet. A copy reports what has arrived until it is sent, except
     /// duplicate TSNs, which are reported once. Concurrent multipath transfer disables copies.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[cfg_attr(feature = "serde", derive(Serialize))]

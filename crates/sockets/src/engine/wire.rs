@@ -131,7 +131,7 @@ impl Wire {
         Ok(true)
     }
 
-    /// Sends a packet, now or with those that follow. Call [`flush`](Self::flush) after the last one.
+    /// Sends a packet at once, or in one system call with the packets that follow it. Call [`flush`](Self::flush) after the last one.
     pub(super) fn send(&mut self, route: Route, packet: &[u8]) {
         let is_over_ip = self.is_over_ip();
         if let Some(batch) = &mut self.batch {

@@ -50,8 +50,8 @@ impl Silence {
         self.heard_at + QUIET
     }
 
-    /// Grants an answer to a segment without data outside the window, unless the last one was granted shortly before.
-    /// Returns whether it is granted.
+    /// Whether a segment without data outside the window is answered by an ACK: not if the last such ACK was sent shortly
+    /// before.
     pub(super) fn grant_answer(&mut self, now: Instant) -> bool {
         let may = now >= self.answers_from;
         if may {

@@ -92,7 +92,7 @@ pub(super) struct Row {
 }
 
 impl Sample {
-    /// Understands the values of a page: of an endpoint, or of the proxy. A page without any of rexmit's is an error.
+    /// Reads the metrics of an endpoint or of the proxy. Fails if no metric of the page is one of rexmit's.
     pub(super) fn of(values: &[Value]) -> io::Result<Self> {
         if !values.iter().any(|value| value.name.starts_with("rexmit_")) {
             return Err(invalid("it is not a page of rexmit's metrics".into()));

@@ -87,9 +87,9 @@ pub(super) struct BegunMessages {
     messages: BTreeMap<u16, Begun>,
     /// The times at which messages with a lifetime expire, with their streams.
     deadlines: BTreeSet<(Instant, u16)>,
-    /// The sizes of the messages, with their streams.
+    /// The size of each message in bytes, with its stream.
     sizes: BTreeSet<(usize, u16)>,
-    /// The sum of the sizes.
+    /// The sum of the sizes of all messages.
     bytes: usize,
 }
 
