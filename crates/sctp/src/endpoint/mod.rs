@@ -387,7 +387,7 @@ impl Endpoint {
         if self.table.is_end_reported(index) && self.table.get(index).is_some_and(is_over) {
             let removed = self.table.remove(index);
             self.receive_budget.release(removed.as_ref());
-            debug_assert!(self.table.len() != 0 || self.receive_budget.is_free());
+            debug_assert!(!self.table.is_empty() || self.receive_budget.is_free());
         }
     }
 
