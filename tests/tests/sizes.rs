@@ -23,7 +23,7 @@ const MAX_FIELDS: usize = 15;
 const FIELDS: &[(&str, &str, usize)] = &[("lab", "ThinFlow", 17)];
 
 /// Lines of a crate, comments and blank ones included, without tests.
-const LINES: &[(&str, usize)] = &[("recovery", 11_997)];
+const LINES: &[(&str, usize)] = &[("recovery", 11_998)];
 
 /// The rooms of `recovery`, and the names of fields and variables that hold their values.
 const ROOMS: &[(&str, &[&str])] = &[

@@ -17,7 +17,6 @@ use smallvec::SmallVec;
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::paths::Pair;
-use crate::thin::MAX_GROUPS;
 
 mod lost;
 mod repeats;
@@ -291,8 +290,8 @@ pub(crate) struct SentPackets {
     first: u64,
     packets: VecDeque<SentPacket>,
     flights: Vec<Flight>,
-    /// The packets in flight that carry a unit of each group.
-    groups: [u32; MAX_GROUPS],
+    /// The packets in flight that carry a unit of each group, up to the highest that was sent.
+    groups: Vec<u32>,
 }
 
 impl SentPackets {
@@ -309,7 +308,7 @@ impl SentPackets {
     /// Packets in flight that carry a unit of `group`, on all paths.
     #[inline]
     pub(crate) fn packets_of(&self, group: u8) -> u32 {
-        self.groups[usize::from(group)]
+        self.groups.get(usize::from(group)).copied().unwrap_or(0)
     }
 
     /// The packet `number`, unless it is forgotten.

@@ -120,6 +120,8 @@ impl<P> Outstanding<P> {
     /// Adds a unit to the packet being built.
     #[inline(always)] // With every unit: the call would cost as much again.
     fn put(&mut self, now: Instant, place: Placement, carried: Carried) -> PacketNumber {
+        let known = self.packets.groups.len();
+        self.packets.groups.resize(known.max(usize::from(carried.group) + 1), 0);
         if place.starts_packet {
             self.packets.begin(now, place, carried);
         } else {

@@ -6,7 +6,7 @@ use crate::outstanding::sending::Carried;
 use crate::outstanding::*;
 
 fn packets() -> SentPackets {
-    let mut packets = SentPackets::default();
+    let mut packets = SentPackets { groups: vec![0; crate::MAX_GROUPS], ..SentPackets::default() };
     packets.add_path();
     packets
 }
