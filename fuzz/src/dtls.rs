@@ -63,7 +63,7 @@ pub struct DtlsTraffic {
     /// The share of attacked datagrams, in 1/256.
     pub share: u8,
     /// The attacks, each with a number that decides whether it is performed.
-    #[generator(produce::<Vec<(u8, Handling)>>().with().len(0usize..80))]
+    #[generator(produce::<Vec<(u8, Handling)>>().with().len(0usize..400))]
     pub handlings: Vec<(u8, Handling)>,
 }
 

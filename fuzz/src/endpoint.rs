@@ -153,7 +153,7 @@ pub struct Script {
     /// Selects the profile of both sides.
     pub profile: u8,
     /// The actions, in their order.
-    #[generator(produce::<Vec<Act>>().with().len(0usize..40))]
+    #[generator(produce::<Vec<Act>>().with().len(0usize..200))]
     pub acts: Vec<Act>,
 }
 

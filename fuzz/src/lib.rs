@@ -13,10 +13,12 @@
 
 pub mod dtls;
 mod endpoint;
+mod filled;
 mod inputs;
 mod sctp_packet;
 pub mod tcp;
 mod timers;
 
 pub use endpoint::{Act, Aim, Exchange, Handling, Script, SendDraft, Traffic, profile_of};
+pub use filled::Filled;
 pub use sctp_packet::{ChunkDraft, PacketDraft};

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bolero::{TypeGenerator, check};
 use rexmit_core::{Instant, Machine as _, Route};
+use rexmit_fuzz::Filled;
 use rexmit_fuzz::dtls::{DtlsExchange, DtlsTraffic, Handling, client, server};
 
 /// The number of random inputs per target in `cargo test`.
@@ -18,10 +19,10 @@ const TEST_TIME: Duration = Duration::from_secs(4);
 #[test]
 fn records_altered_on_the_path() {
     check!()
-        .with_type::<DtlsTraffic>()
+        .with_type::<Filled<DtlsTraffic>>()
         .with_iterations(ITERATIONS)
         .with_test_time(TEST_TIME)
-        .for_each(|traffic| {
+        .for_each(|Filled(traffic)| {
             let mut exchange = DtlsExchange::new(traffic.is_connected);
             for &(number, handling) in &traffic.handlings {
                 let is_in_share = number < traffic.share;

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use bolero::check;
+use rexmit_fuzz::Filled;
 use rexmit_fuzz::tcp::{Act, Aim, Exchange, Handling, Script, SegmentDraft, Traffic};
 
 /// The number of random inputs per target in `cargo test`.
@@ -15,10 +16,10 @@ const TEST_TIME: Duration = Duration::from_secs(7);
 #[test]
 fn invented_segments_in_every_state() {
     check!()
-        .with_type::<(u8, u8, Vec<(SegmentDraft, Aim)>)>()
+        .with_type::<Filled<(u8, u8, Vec<(SegmentDraft, Aim)>)>>()
         .with_iterations(ITERATIONS)
         .with_test_time(TEST_TIME)
-        .for_each(|(start, profile, segments)| {
+        .for_each(|Filled((start, profile, segments))| {
             let mut exchange = Exchange::new(*start, *profile);
             for (draft, aim) in segments {
                 exchange.act(&Act::Invent(draft.clone(), *aim));
@@ -50,25 +51,29 @@ fn valid_traffic_over_a_bad_network() {
 }
 
 fn run_traffic(may_happen: fn(Handling) -> bool) {
-    check!().with_type::<Traffic>().with_iterations(ITERATIONS).with_test_time(TEST_TIME).for_each(
-        |traffic| {
+    check!()
+        .with_type::<Filled<Traffic>>()
+        .with_iterations(ITERATIONS)
+        .with_test_time(TEST_TIME)
+        .for_each(|Filled(traffic)| {
             let mut exchange = Exchange::new(traffic.start, traffic.profile);
             for handling in traffic.handlings().filter(|&handling| may_happen(handling)) {
                 exchange.handle_next(handling);
             }
             exchange.run_out();
-        },
-    );
+        });
 }
 
 fn run(may_happen: fn(&Act) -> bool) {
-    check!().with_type::<Script>().with_iterations(ITERATIONS).with_test_time(TEST_TIME).for_each(
-        |script| {
+    check!()
+        .with_type::<Filled<Script>>()
+        .with_iterations(ITERATIONS)
+        .with_test_time(TEST_TIME)
+        .for_each(|Filled(script)| {
             let mut exchange = Exchange::new(script.start, script.profile);
             for act in script.acts.iter().filter(|act| may_happen(act)) {
                 exchange.act(act);
             }
             exchange.run_out();
-        },
-    );
+        });
 }
