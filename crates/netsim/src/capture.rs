@@ -90,6 +90,7 @@ pub const fn loss_comment(cause: LossCause) -> &'static str {
         LossCause::Listed => "lost: listed",
         LossCause::Burst => "lost: burst",
         LossCause::Uniform => "lost: uniform",
+        LossCause::Red => "lost: random early detection",
         LossCause::Queue => "lost: no room in the queue",
         LossCause::Mtu => "lost: larger than the MTU",
     }

@@ -13,6 +13,7 @@
 //! | `reorder PERCENT TIME [JITTER [distribution NAME]]` | this share of packets is delayed further by TIME (netem: is not delayed) |
 //! | `hold N K` | packet N is delivered right after K later ones |
 //! | `duplicate PERCENT`, `corrupt PERCENT`, `rate RATE` | as netem |
+//! | `red MIN MAX [PERCENT [WEIGHT]]` | random early detection: thresholds of the average queue in packets, probability of a drop at the upper one (10 %), weight of the newest length (0.002) |
 //! | `limit N` or `limit SIZE` | packets or bytes that may wait for the rate |
 //! | `ordered` | jitter does not reorder |
 //!
@@ -27,12 +28,13 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::path::{
-    BurstLoss, ConfigError, Delay, Hold, Jitter, Loss, PathConfig, QueueLimit, Reorder,
+    BurstLoss, ConfigError, Delay, Hold, Jitter, Loss, PathConfig, QueueLimit, Red, Reorder,
 };
 use crate::units::{self, UnitError};
 
 /// An error in the text of a path.
 #[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
 pub enum NetemError {
     /// An unexpected word.
     #[error("unknown word `{word}`: expected {expected}")]
@@ -112,6 +114,7 @@ impl PathConfig {
                     config.rate = Some(units::parse_rate(rate)?);
                 }
                 "limit" => config.queue = words.value("limit", "packets or a size")?.parse()?,
+                "red" => config.red = Some(words.red()?),
                 "ordered" => config.keep_order = true,
                 _ => return Err(unknown(word, CLAUSES)),
             }
@@ -122,9 +125,10 @@ impl PathConfig {
 }
 
 /// The options that a path has once; those of `loss` are checked by model.
-const ONCE: [&str; 7] = ["delay", "reorder", "duplicate", "corrupt", "rate", "limit", "ordered"];
+const ONCE: [&str; 8] =
+    ["delay", "reorder", "duplicate", "corrupt", "rate", "limit", "red", "ordered"];
 
-const CLAUSES: &str = "delay, loss, reorder, hold, duplicate, corrupt, rate, limit or ordered";
+const CLAUSES: &str = "delay, loss, reorder, hold, duplicate, corrupt, rate, limit, red or ordered";
 
 /// Parses the arguments of `loss` as in the [module's table](self).
 impl FromStr for Loss {
@@ -216,6 +220,18 @@ impl<'a> Words<'a> {
         word.parse().map_err(|_| unknown(word, expected))
     }
 
+    fn red(&mut self) -> Result<Red, NetemError> {
+        let expected = "a number of packets";
+        let mut red = Red::new(self.number("red", expected)?, self.number("red", expected)?);
+        if let Some(probability) = self.further_value() {
+            red.probability = units::parse_probability(probability)?;
+        }
+        if let Some(weight) = self.further_value() {
+            red.weight = weight.parse().map_err(|_| unknown(weight, "a weight such as 0.002"))?;
+        }
+        Ok(red)
+    }
+
     fn delay(&mut self, after: &'static str) -> Result<Delay, NetemError> {
         let mean = units::parse_duration(self.value(after, "a time such as 50ms")?)?;
         let Some(spread) = self.further_value() else { return Ok(Delay::constant(mean)) };
@@ -293,7 +309,7 @@ mod tests {
     fn every_clause_sets_its_field() {
         let text = "delay 50ms 10ms distribution normal loss random 5% loss gemodel 1% 10% \
                     loss list 3,5 reorder 25% 3ms 1ms distribution exponential \
-                    hold 7 2 duplicate 1% corrupt 0.5% rate 10mbit limit 64kb ordered";
+                    hold 7 2 duplicate 1% corrupt 0.5% rate 10mbit limit 64kb red 5 15 2% ordered";
         let expected = PathConfig {
             delay: Delay { mean: ms(50), jitter: Jitter::Normal(ms(10)) },
             keep_order: true,
@@ -316,6 +332,7 @@ mod tests {
             corrupt: 0.005,
             rate: BitRate::new(10_000_000),
             queue: QueueLimit::Bytes(65_536),
+            red: Some(Red { probability: 0.02, ..Red::new(5.0, 15.0) }),
             mtu: None,
         };
         assert_eq!(text.parse(), Ok(expected));
@@ -339,7 +356,7 @@ mod tests {
         assert_eq!(
             error("dealy 50ms"),
             "unknown word `dealy`: expected delay, loss, reorder, hold, duplicate, corrupt, \
-             rate, limit or ordered"
+             rate, limit, red or ordered"
         );
         assert_eq!(error("delay"), "after `delay` something is missing: a time such as 50ms");
         assert_eq!(error("delay 50"), "`50` needs one of the units ns, us, ms, s, min, h");

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rexmit_core::{BitRate, Instant, Seed};
 use rexmit_netsim::path::{
-    BurstLoss, Delay, Fate, Hold, Jitter, Loss, LossCause, Outcome, PathConfig, PathModel, Pipe,
-    QueueLimit, Reorder,
+    BurstLoss, Delay, Fate, Hold, Jitter, Loss, LossCause, Outcome, PathConfig, PathModel,
+    PathStats, Pipe, QueueLimit, Red, Reorder,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -208,6 +208,41 @@ fn the_queue_is_never_over_its_limit_and_drops_only_when_full() {
         }
         assert!(model.stats().lost_queue > 0);
     }
+}
+
+/// The queue depth in the mean, and the counters, where `load` packets per transmission time are offered at random times.
+fn loaded(red: Option<Red>, load: f64) -> (f64, PathStats) {
+    let config = PathConfig {
+        rate: BitRate::new(12_000_000), // 1500 B per millisecond
+        queue: QueueLimit::Packets(100),
+        red,
+        ..PathConfig::default()
+    };
+    let mut model = model(config, 1);
+    let mut rng = Seed::from_u64(3).rng();
+    let (mut now, mut depths) = (Instant::ZERO, 0);
+    for _ in 0..50_000 {
+        now += MS.mul_f64(2.0 * rng.unit() / load);
+        model.offer(now, LEN);
+        depths += model.queue_depth().0;
+    }
+    (depths as f64 / 50_000.0, *model.stats())
+}
+
+#[test]
+fn random_early_detection_keeps_an_overloaded_queue_short() {
+    let red = Red { weight: 0.02, ..Red::new(5.0, 15.0) };
+    let (depth, stats) = loaded(Some(red), 1.25);
+    assert!((5.0..30.0).contains(&depth), "{depth}");
+    assert_eq!((stats.lost_queue, stats.lost()), (0, stats.lost_red));
+    // A fifth of the load is more than the link sends.
+    let share = stats.lost_red as f64 / stats.offered as f64;
+    assert!((0.19..0.21).contains(&share), "{share}");
+    let (drop_tail, stats) = loaded(None, 1.25);
+    assert!(drop_tail > 90.0 && stats.lost_red == 0, "{drop_tail}");
+    // Without overload the average stays below the lower threshold.
+    let (_, stats) = loaded(Some(red), 0.5);
+    assert_eq!(stats.lost(), 0);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The emulator between plain UDP sockets on loopback.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use rexmit::BindError;
@@ -57,6 +57,61 @@ fn each_client_gets_the_replies_to_its_own_packets() {
     assert_eq!(statistics.forward.arrivals.delivered, 3);
     assert_eq!(statistics.backward.arrivals.delivered_bytes, 6);
     assert_eq!(statistics.lateness.count, 6);
+}
+
+#[test]
+fn a_kept_destination_is_that_of_the_client_in_both_directions() {
+    let first = socket();
+    let port = first.local_addr().unwrap().port();
+    let second = UdpSocket::bind(("127.0.0.2", port)).unwrap();
+    second.set_read_timeout(Some(TIME_LIMIT)).unwrap();
+    let config = EmulatorConfig::new("0.0.0.0:0".parse().unwrap(), first.local_addr().unwrap());
+    let emulator = Emulator::start(&config.keep_destination(true)).unwrap();
+    let client = socket();
+    for (server, address) in [(&first, "127.0.0.1"), (&second, "127.0.0.2")] {
+        let relayed: SocketAddr =
+            (address.parse::<IpAddr>().unwrap(), emulator.local_addr().port()).into();
+        client.send_to(address.as_bytes(), relayed).unwrap();
+        let (packet, from) = receive(server);
+        assert_eq!(packet, address.as_bytes());
+        server.send_to(b"answer", from).unwrap();
+        assert_eq!(receive(&client), (b"answer".to_vec(), relayed));
+    }
+    assert_eq!(emulator.stop().unwrap().clients, 1);
+}
+
+#[test]
+fn configurations_that_would_hang_or_lose_everything_are_refused() {
+    let start = |listen: &str, to: &str, batch| {
+        let config = EmulatorConfig::new(listen.parse().unwrap(), to.parse().unwrap());
+        Emulator::start(&config.keep_destination(true).batch(batch)).unwrap_err()
+    };
+    let none = Duration::ZERO;
+    let same = start("0.0.0.0:9", "127.0.0.1:9", none);
+    assert!(matches!(same, EmulatorError::SamePort(9)), "{same}");
+    let family = start("[::1]:0", "127.0.0.1:9", none);
+    assert!(matches!(family, EmulatorError::OtherFamily), "{family}");
+    let long = start("127.0.0.1:0", "127.0.0.1:9", Duration::from_millis(101));
+    assert!(matches!(long, EmulatorError::BatchTooLong(_)), "{long}");
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "packets are sent at different times of a batch")]
+fn packets_of_a_batch_wait_for_its_end_and_all_arrive() {
+    let server = socket();
+    let emulator = Emulator::start(&config(&server).batch(Duration::from_millis(50))).unwrap();
+    let client = socket();
+    for number in 0..20 {
+        client.send_to(&[number], emulator.local_addr()).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for number in 0..20 {
+        assert_eq!(receive(&server).0, [number]);
+    }
+    // One of ten that are sent during a batch is sent in its first half.
+    wait_until(&emulator, |statistics| statistics.lateness.count == 20);
+    let latest = emulator.stop().unwrap().lateness.max;
+    assert!(latest >= Duration::from_millis(25), "{latest:?}");
 }
 
 #[test]

@@ -21,6 +21,7 @@ use crate::path::{ConfigError, PathConfig, PathModel};
 
 /// Why a network cannot be constructed.
 #[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
 pub enum BuildError {
     /// A path configuration is impossible.
     #[error(transparent)]

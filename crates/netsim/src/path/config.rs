@@ -6,7 +6,7 @@ use rexmit_core::BitRate;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::Delay;
+use super::{Delay, Red};
 use crate::units;
 
 /// The configuration of one direction of a path. The default is a perfect path: no delay, no loss,
@@ -47,6 +47,8 @@ pub struct PathConfig {
     pub rate: Option<BitRate>,
     /// Limit of the queue in front of the link. Without a rate, no packet waits.
     pub queue: QueueLimit,
+    /// Random early detection: packets are dropped before the queue is full. `None`: only when it is full.
+    pub red: Option<Red>,
     /// The largest packet, in bytes of IP; a larger one is lost without a report. `None`: no limit.
     pub mtu: Option<usize>,
 }
@@ -144,6 +146,7 @@ impl Default for QueueLimit {
 
 /// Why a [`PathConfig`] is invalid.
 #[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// A probability is not between 0 and 1.
     #[error("{field} is {value}, but a probability lies between 0 and 1")]
@@ -173,6 +176,19 @@ pub enum ConfigError {
     /// A rate of zero bits per second.
     #[error("a rate of 0 delivers nothing: leave the rate out for no limit")]
     ZeroRate,
+    /// Random early detection without a rate, and so without a queue.
+    #[error("random early detection needs a rate: without one, no packet waits")]
+    RedWithoutRate,
+    /// The thresholds of random early detection are not in order.
+    #[error(
+        "the thresholds of random early detection are {min} and {max}: the second must be larger"
+    )]
+    RedThresholds {
+        /// The lower threshold, in packets.
+        min: f64,
+        /// The upper threshold, in packets.
+        max: f64,
+    },
     /// A delay or its spread is longer than [`PathConfig::MAX_DELAY`].
     #[error("a delay of {0:?} is too long: at most 100 days")]
     DelayTooLong(Duration),
@@ -193,6 +209,14 @@ impl PathConfig {
         probability("corrupt", self.corrupt)?;
         if let Some(burst) = &self.loss.burst {
             burst.validate()?;
+        }
+        if let Some(red) = &self.red {
+            probability("red.probability", red.probability)?;
+            probability("red.weight", red.weight)?;
+            red.validate()?;
+            if self.rate.is_none() {
+                return Err(ConfigError::RedWithoutRate);
+            }
         }
         for delay in [&self.delay, &self.reorder.extra] {
             let longest = delay.mean.max(delay.jitter.spread());
@@ -284,6 +308,16 @@ mod tests {
         assert_eq!(hold.validate(), Err(ConfigError::ZeroHold(4)));
         let long = PathConfig { delay: Delay::constant(Duration::MAX), ..good.clone() };
         assert_eq!(long.validate(), Err(ConfigError::DelayTooLong(Duration::MAX)));
+        let rate = BitRate::new(1_000_000);
+        let red = |red| PathConfig { red: Some(red), rate, ..good.clone() }.validate();
+        assert_eq!(red(Red::new(5.0, 15.0)), Ok(()));
+        for (min, max) in [(5.0, 5.0), (-1.0, 5.0), (5.0, f64::INFINITY), (f64::NAN, 5.0)] {
+            assert!(matches!(red(Red::new(min, max)), Err(ConfigError::RedThresholds { .. })));
+        }
+        let unlimited = PathConfig { red: Some(Red::new(5.0, 15.0)), ..good.clone() };
+        assert_eq!(unlimited.validate(), Err(ConfigError::RedWithoutRate));
+        let weight = Red { weight: 1.5, ..Red::new(5.0, 15.0) };
+        assert!(matches!(red(weight), Err(ConfigError::NotAProbability { .. })));
         let stopped: PathConfig = serde_json::from_str(r#"{"rate": 0}"#).unwrap();
         assert_eq!(stopped.validate(), Err(ConfigError::ZeroRate));
     }
@@ -306,6 +340,7 @@ mod tests {
             holds: vec![Hold { packet: 1, by: 2 }],
             rate: BitRate::new(1_000_000),
             queue: QueueLimit::Bytes(64_000),
+            red: Some(Red::new(5.0, 15.0)),
             ..PathConfig::default()
         };
         let text = serde_json::to_string(&config).unwrap();

@@ -39,6 +39,8 @@ pub enum LossCause {
     Burst,
     /// Uniform loss.
     Uniform,
+    /// Random early detection.
+    Red,
     /// The queue was full.
     Queue,
     /// The packet was larger than the MTU.

@@ -52,10 +52,10 @@ impl LossProcess {
         // Each process advances with each packet, whatever the result of the others.
         let uniform = self.uniform_rng.chance(self.uniform);
         let burst = match &mut self.burst {
-            Some((_, chain)) => chain.is_lost(&mut self.burst_rng, now),
+            Some((_, chain)) => chain.draw(&mut self.burst_rng, now),
             None => false,
         };
-        let listed = self.is_listed(number);
+        let listed = self.take_listed(number);
         match (listed, burst, uniform) {
             (true, ..) => Some(LossCause::Listed),
             (_, true, _) => Some(LossCause::Burst),
@@ -64,7 +64,7 @@ impl LossProcess {
         }
     }
 
-    fn is_listed(&mut self, number: u64) -> bool {
+    fn take_listed(&mut self, number: u64) -> bool {
         while self.packets.get(self.next_listed).is_some_and(|&listed| listed < number) {
             self.next_listed += 1;
         }
@@ -118,7 +118,7 @@ impl Chain {
         }
     }
 
-    fn is_lost(&mut self, rng: &mut Rng, now: Instant) -> bool {
+    fn draw(&mut self, rng: &mut Rng, now: Instant) -> bool {
         match self {
             Self::PerPacket { is_bad, to_bad, to_good, loss } => {
                 let p = loss[usize::from(*is_bad)];

@@ -8,7 +8,7 @@
 //!
 //! 1. loss (uniform, bursts, listed packets): a lost packet occupies neither the queue nor the
 //!    link;
-//! 2. the drop-tail queue and the rate;
+//! 2. random early detection, the drop-tail queue and the rate;
 //! 3. one-way delay with its jitter, then the extra delay of random reordering;
 //! 4. corruption, then duplication: the copy carries the damage, and has an independent delay;
 //! 5. holding back by a number of positions.
@@ -25,6 +25,7 @@ mod loss;
 mod model;
 mod pipe;
 mod queue;
+mod red;
 mod stats;
 
 pub use rexmit_core::BitRate;
@@ -34,4 +35,5 @@ pub use delay::{Delay, Jitter};
 pub use fate::{Corruption, Deliveries, Delivery, Fate, LossCause, Outcome};
 pub use model::PathModel;
 pub use pipe::{Arrival, Pipe};
+pub use red::Red;
 pub use stats::{ArrivalStats, PathStats};

@@ -9,6 +9,7 @@ use super::fate::{Corruption, Deliveries, Delivery, Fate, LossCause, Outcome};
 use super::hold::HeldPackets;
 use super::loss::LossProcess;
 use super::queue::DropTailQueue;
+use super::red::RedState;
 use super::{ConfigError, Jitter, Loss, PathConfig, PathStats};
 
 /// The state of one direction of a path.
@@ -50,6 +51,7 @@ struct Chance {
     reorder: Rng,
     duplicate: Rng,
     corrupt: Rng,
+    red: RedState,
 }
 
 impl PathModel {
@@ -65,6 +67,7 @@ impl PathModel {
             reorder: seed.split("reorder").rng(),
             duplicate: seed.split("duplicate").rng(),
             corrupt: seed.split("corrupt").rng(),
+            red: RedState::new(seed),
         };
         Ok(Self {
             changes: VecDeque::new(),
@@ -128,20 +131,21 @@ impl PathModel {
         let (delay, may_overtake) = self.draw_delay();
         delivery.corruption = self.draw_corruption();
         let copy_delay = self.draw_copy();
-        let sent = if lost.is_some() { None } else { self.enqueue(now, len) };
+        let sent = lost.map_or_else(|| self.enqueue(now, len), Err);
         let mut outcome = Outcome { packet, fate: Fate::Passed, deliveries: Deliveries::default() };
-        if let Some(sent) = sent {
-            delivery.at = self.in_order(sent + delay, may_overtake);
-            let copy = copy_delay.map(|delay| Delivery {
-                at: self.in_order(sent + delay, may_overtake),
-                is_copy: true,
-                ..delivery
-            });
-            self.stats.duplicated += u64::from(copy.is_some());
-            self.stats.corrupted += u64::from(delivery.corruption.is_some());
-            self.pass(delivery, copy, &mut outcome);
-        } else {
-            outcome.fate = Fate::Lost(lost.unwrap_or(LossCause::Queue));
+        match sent {
+            Ok(sent) => {
+                delivery.at = self.in_order(sent + delay, may_overtake);
+                let copy = copy_delay.map(|delay| Delivery {
+                    at: self.in_order(sent + delay, may_overtake),
+                    is_copy: true,
+                    ..delivery
+                });
+                self.stats.duplicated += u64::from(copy.is_some());
+                self.stats.corrupted += u64::from(delivery.corruption.is_some());
+                self.pass(delivery, copy, &mut outcome);
+            }
+            Err(cause) => outcome.fate = Fate::Lost(cause),
         }
         self.stats.on_offer(len, &outcome);
         outcome
@@ -149,17 +153,14 @@ impl PathModel {
 
     /// [`offer`](Self::offer) for a path without randomness.
     fn offer_plain(&mut self, packet: u64, now: Instant, len: usize, delay: Duration) -> Outcome {
-        let mut outcome = Outcome {
-            packet,
-            fate: Fate::Lost(LossCause::Queue),
-            deliveries: Deliveries::default(),
-        };
-        if let Some(cause) = self.too_large(len) {
-            outcome.fate = Fate::Lost(cause);
-        } else if let Some(sent) = self.enqueue(now, len) {
-            let at = self.in_order(sent + delay, false);
-            outcome.fate = Fate::Passed;
-            outcome.deliveries.0.push(Delivery { packet, at, corruption: None, is_copy: false });
+        let mut outcome = Outcome { packet, fate: Fate::Passed, deliveries: Deliveries::default() };
+        match self.too_large(len).map_or_else(|| self.enqueue(now, len), Err) {
+            Ok(sent) => {
+                let at = self.in_order(sent + delay, false);
+                let delivery = Delivery { packet, at, corruption: None, is_copy: false };
+                outcome.deliveries.0.push(delivery);
+            }
+            Err(cause) => outcome.fate = Fate::Lost(cause),
         }
         self.stats.on_offer(len, &outcome);
         outcome
@@ -201,11 +202,23 @@ impl PathModel {
         is_hit.then(|| self.config.delay.sample(&mut self.chance.duplicate))
     }
 
-    fn enqueue(&mut self, now: Instant, len: usize) -> Option<Instant> {
-        let sent = self.queue.accept(now, len, self.config.rate, self.config.queue);
+    /// The time at which the link has sent the packet, or why it is not queued.
+    fn enqueue(&mut self, now: Instant, len: usize) -> Result<Instant, LossCause> {
+        let PathConfig { rate, queue: limit, red, .. } = &self.config;
+        let idle = self.queue.advance(now);
+        if let (Some(red), Some(rate)) = (red, rate) {
+            let transmission = self.queue.transmission_time(*rate, len);
+            if self.chance.red.drops(red, self.queue.depth().0, idle, transmission) {
+                return Err(LossCause::Red);
+            }
+        }
+        let sent = self.queue.accept(now, len, *rate, *limit);
         let (packets, bytes) = self.queue.depth();
         self.stats.on_queue(packets, bytes);
-        sent
+        sent.ok_or_else(|| {
+            self.chance.red.on_overflow();
+            LossCause::Queue
+        })
     }
 
     fn in_order(&mut self, at: Instant, may_overtake: bool) -> Instant {

@@ -20,7 +20,14 @@ pub(super) struct DropTailQueue {
 }
 
 impl DropTailQueue {
-    /// The time at which a packet offered at `now` has been sent; `None` if the queue is full.
+    /// Moves on to `now`: packets whose transmission has begun leave the queue. Returns how long the link has been idle.
+    pub(super) fn advance(&mut self, now: Instant) -> Duration {
+        self.forget_sent(now);
+        now - self.free_at
+    }
+
+    /// The time at which a packet offered at `now`, to which the queue was advanced, has been sent; `None` if the queue
+    /// is full.
     pub(super) fn accept(
         &mut self,
         now: Instant,
@@ -28,7 +35,6 @@ impl DropTailQueue {
         rate: Option<BitRate>,
         limit: QueueLimit,
     ) -> Option<Instant> {
-        self.forget_sent(now);
         let Some(rate) = rate else {
             // Packets queued while the link had a rate are still ahead of this packet.
             return Some(now.max(self.free_at));
@@ -46,7 +52,7 @@ impl DropTailQueue {
     }
 
     /// [`BitRate::transmission_time`] with a cache, because it divides.
-    fn transmission_time(&mut self, rate: BitRate, len: usize) -> Duration {
+    pub(super) fn transmission_time(&mut self, rate: BitRate, len: usize) -> Duration {
         match self.last_time {
             Some((last_len, last_rate, time)) if (last_len, last_rate) == (len, rate) => time,
             _ => {

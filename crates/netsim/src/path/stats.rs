@@ -25,6 +25,8 @@ pub struct PathStats {
     pub lost_burst: u64,
     /// Packets lost because they were listed.
     pub lost_listed: u64,
+    /// Packets dropped by random early detection.
+    pub lost_red: u64,
     /// Packets lost because the queue was full.
     pub lost_queue: u64,
     /// Packets lost because they were larger than the MTU.
@@ -43,7 +45,12 @@ impl PathStats {
     /// Packets lost, whatever the cause.
     #[must_use]
     pub const fn lost(&self) -> u64 {
-        self.lost_uniform + self.lost_burst + self.lost_listed + self.lost_queue + self.lost_mtu
+        self.lost_uniform
+            + self.lost_burst
+            + self.lost_listed
+            + self.lost_red
+            + self.lost_queue
+            + self.lost_mtu
     }
 
     pub(super) fn on_offer(&mut self, len: usize, outcome: &Outcome) {
@@ -55,6 +62,7 @@ impl PathStats {
             Fate::Lost(LossCause::Uniform) => self.lost_uniform += 1,
             Fate::Lost(LossCause::Burst) => self.lost_burst += 1,
             Fate::Lost(LossCause::Listed) => self.lost_listed += 1,
+            Fate::Lost(LossCause::Red) => self.lost_red += 1,
             Fate::Lost(LossCause::Queue) => self.lost_queue += 1,
             Fate::Lost(LossCause::Mtu) => self.lost_mtu += 1,
         }

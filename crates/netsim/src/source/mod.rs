@@ -55,6 +55,7 @@ impl<S: Iterator<Item = (Instant, usize)>> Source for S {}
 
 /// Why a source is invalid.
 #[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
 pub enum SourceError {
     /// The size of packets, frames or files is zero.
     #[error("{0} must have at least one byte")]

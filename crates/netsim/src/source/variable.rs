@@ -131,8 +131,8 @@ pub struct VariableRateSource {
 }
 
 impl VariableRateSource {
-    /// Whether a frame is sent at `at`, which must not decrease.
-    fn is_on_at(&mut self, at: Instant) -> bool {
+    /// Advances to `at`, which must not decrease. Returns whether a frame is sent then.
+    fn advance_to(&mut self, at: Instant) -> bool {
         while self.until <= at {
             self.is_on = !self.is_on;
             let stay = self.stay();
@@ -167,7 +167,7 @@ impl Iterator for VariableRateSource {
         while self.next < self.config.stop {
             let at = self.next;
             self.next += self.config.frame_interval;
-            if self.is_on_at(at) {
+            if self.advance_to(at) {
                 return Some((at, self.size()));
             }
         }

@@ -12,6 +12,7 @@ pub(super) const MAX_FILE: u64 = 2 << 30;
 
 /// Why a file cannot be read as a trace.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum TraceError {
     /// The file cannot be read.
     #[error("cannot read {file}: {source}")]

@@ -17,6 +17,10 @@ config! {
         pub listen: SocketAddr,
         /// The server their packets are forwarded to.
         pub to: SocketAddr,
+        /// Whether packets are forwarded to the IP address that the client sent them to, with the port of
+        /// [`to`](Self::to): one emulator for a server with several addresses. Packets from that port
+        /// are a server's, whatever their address. Default false.
+        pub keep_destination: bool,
         /// The path from the clients to the server.
         pub forward: PathConfig,
         /// The path from the server to the clients.
@@ -27,6 +31,10 @@ config! {
         pub client_idle_timeout: Duration,
         /// The most packets on the path in each direction; further ones are dropped. Default 100,000.
         pub max_packets_in_flight: usize,
+        /// The relay wakes up at most once in this time, and handles all packets that have arrived or are due then. With
+        /// many packets this takes a fraction of the processor time, and packets are late by up to this time.
+        /// Default zero: each packet is handled at once. At most [`LinkConfig::MAX_BATCH`].
+        pub batch: Duration,
         /// Whether the relay's thread requests the best [`Priority`] that the system grants. Default true:
         /// otherwise other load of the machine adds to the delays.
         pub raise_priority: bool,
@@ -44,11 +52,13 @@ impl EmulatorConfig {
         Self {
             listen,
             to,
+            keep_destination: false,
             forward: link.forward,
             backward: link.backward,
             max_clients: 1024,
             client_idle_timeout: Duration::from_secs(60),
             max_packets_in_flight: link.max_packets_in_flight,
+            batch: link.batch,
             raise_priority: link.raise_priority,
             seed: link.seed,
         }
@@ -59,6 +69,7 @@ impl EmulatorConfig {
             forward: self.forward.clone(),
             backward: self.backward.clone(),
             max_packets_in_flight: self.max_packets_in_flight,
+            batch: self.batch,
             raise_priority: self.raise_priority,
             seed: self.seed.clone(),
         }
@@ -75,11 +86,18 @@ config! {
         pub backward: PathConfig,
         /// As [`EmulatorConfig::max_packets_in_flight`].
         pub max_packets_in_flight: usize,
+        /// As [`EmulatorConfig::batch`].
+        pub batch: Duration,
         /// As [`EmulatorConfig::raise_priority`].
         pub raise_priority: bool,
         /// As [`EmulatorConfig::seed`].
         pub seed: Seed,
     }
+}
+
+impl LinkConfig {
+    /// The longest [`batch`](Self::batch): the relay cannot be stopped during one.
+    pub const MAX_BATCH: Duration = Duration::from_millis(100);
 }
 
 impl Default for LinkConfig {
@@ -88,6 +106,7 @@ impl Default for LinkConfig {
             forward: PathConfig::default(),
             backward: PathConfig::default(),
             max_packets_in_flight: 100_000,
+            batch: Duration::ZERO,
             raise_priority: true,
             seed: Seed::from_u64(1),
         }

@@ -175,6 +175,14 @@ impl Emulator {
     }
 
     fn relay(config: &EmulatorConfig) -> Result<Relay<UdpLink>, EmulatorError> {
+        if config.keep_destination {
+            if config.listen.port() == config.to.port() {
+                return Err(EmulatorError::SamePort(config.to.port()));
+            }
+            if config.listen.is_ipv4() != config.to.is_ipv4() {
+                return Err(EmulatorError::OtherFamily);
+            }
+        }
         Relay::new(&config.link(), |registry| UdpLink::open(registry, config))
     }
 

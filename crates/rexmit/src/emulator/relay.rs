@@ -81,6 +81,7 @@ pub(super) struct Relay<L: Link> {
     waker: Arc<Waker>,
     /// Sources that may have more to read: the kernel reports each only once.
     readable: Vec<Token>,
+    batch: Duration,
     raise_priority: bool,
     priority: Priority,
     counts: Arc<Mutex<Counts>>,
@@ -92,6 +93,9 @@ impl<L: Link> Relay<L> {
         config: &LinkConfig,
         open: impl FnOnce(&Registry) -> Result<L, EmulatorError>,
     ) -> Result<Self, EmulatorError> {
+        if config.batch > LinkConfig::MAX_BATCH {
+            return Err(EmulatorError::BatchTooLong(config.batch));
+        }
         let (poll, timer) = (Poll::new()?, TimerFd::new()?);
         let registry = poll.registry();
         registry.register(&mut SourceFd(&timer.as_raw_fd()), TIMER, Interest::READABLE)?;
@@ -100,6 +104,7 @@ impl<L: Link> Relay<L> {
             paths: TwoWay::new(config)?,
             waker: Arc::new(Waker::new(registry, STOP)?),
             readable: Vec::new(),
+            batch: config.batch,
             raise_priority: config.raise_priority,
             priority: Priority::Normal,
             counts: Arc::default(),
@@ -149,6 +154,7 @@ impl<L: Link> Relay<L> {
     fn wait(&mut self, events: &mut Events) -> io::Result<bool> {
         let mut timeout = Some(Duration::ZERO);
         if self.readable.is_empty() {
+            self.gather();
             self.timer.arm(self.paths.next_arrival().min(self.link.next_expiry()));
             timeout = None;
         }
@@ -166,6 +172,14 @@ impl<L: Link> Relay<L> {
             }
         }
         Ok(true)
+    }
+
+    /// Lets packets gather, if they are handled in batches.
+    #[expect(clippy::disallowed_methods, reason = "the relay has a thread of its own")]
+    fn gather(&self) {
+        if !self.batch.is_zero() {
+            std::thread::sleep(self.batch);
+        }
     }
 
     /// Sends the packets that are due in both directions.

@@ -1,7 +1,7 @@
 //! The relay's sockets: UDP in batches, with the kernel's time stamps.
 
 use std::io::{self, IoSliceMut};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
 use mio::unix::SourceFd;
@@ -45,14 +45,15 @@ impl RelaySocket {
         self.state.recv((&self.io).into(), &mut slices, meta)
     }
 
-    /// Sends one packet, or drops it if the socket is full.
+    /// Sends one packet, or drops it if the socket is full. `source` is the local address, which otherwise the system
+    /// chooses.
     pub(super) fn send(
         &self,
-        destination: SocketAddr,
+        (source, destination): (Option<IpAddr>, SocketAddr),
         ecn: Option<EcnCodepoint>,
         contents: &[u8],
     ) -> io::Result<()> {
-        let transmit = Transmit { destination, ecn, contents, segment_size: None, src_ip: None };
+        let transmit = Transmit { destination, ecn, contents, segment_size: None, src_ip: source };
         self.state.try_send((&self.io).into(), &transmit)
     }
 }

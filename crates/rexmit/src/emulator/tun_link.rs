@@ -71,7 +71,8 @@ impl TunEmulator {
         Running::start_capturing(relay(config, near, far)?, output).map(Self)
     }
 
-    /// As [`Emulator::start_logging`](super::Emulator::start_logging); packets from the near device count as sent.
+    /// Starts the relay and writes a qlog file to `log`: each packet with its length, and dropped packets as lost. Packets
+    /// from the near device count as sent.
     ///
     /// # Errors
     /// As [`start`](Self::start).

@@ -26,10 +26,11 @@ const FIRST_CLIENT: ClientId = FIRST_TOKEN + 1;
 pub(super) const INTERFACES: [&str; 2] = ["to the server", "to the clients"];
 const REFUSED: &str = "dropped by the emulator: one client too many";
 
-/// The client of a packet, and the fields of its IP header.
+/// The ends of a packet's way, and the fields of its IP header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UdpTag {
     client: ClientId,
+    server: SocketAddr,
     ecn: Option<EcnCodepoint>,
 }
 
@@ -37,6 +38,8 @@ pub(super) struct UdpTag {
 #[derive(Debug)]
 pub(super) struct UdpLink {
     server: SocketAddr,
+    /// Whether a server has the address that the client sent to, with the port of `server`.
+    keep_destination: bool,
     listener: RelaySocket,
     clients: Clients,
     /// The registry for the sockets of future clients.
@@ -54,6 +57,7 @@ impl UdpLink {
             .map_err(|source| BindError::new(config.listen, source))?;
         Ok(Self {
             server: config.to,
+            keep_destination: config.keep_destination,
             listener,
             clients: Clients::new(FIRST_CLIENT, config.max_clients, config.client_idle_timeout),
             registry: registry.try_clone()?,
@@ -74,24 +78,37 @@ impl UdpLink {
         bytes: &[u8],
         paths: &mut TwoWay<UdpTag>,
     ) {
-        let (bound, client) = if from == LISTENER {
+        let (bound, client, server) = if from == LISTENER {
+            let server = self.server_of(meta);
             let Some(client) = self.sender(arrival, meta.addr) else {
                 self.refused += 1;
-                let shown = Shown::Between(meta.addr, self.server);
+                let shown = Shown::Between(meta.addr, server);
                 paths.on_dropped(arrival, (Bound::Forward, shown), bytes, REFUSED);
                 return;
             };
-            (Bound::Forward, client)
-        } else if (meta.addr.ip(), meta.addr.port()) == (self.server.ip(), self.server.port()) {
+            (Bound::Forward, client, server)
+        } else if self.is_server(meta.addr) {
             self.clients.touch(arrival, from.0);
-            (Bound::Backward, from.0)
+            (Bound::Backward, from.0, meta.addr)
         } else {
             return; // A stranger's: the client did not ask it anything.
         };
-        let tag = UdpTag { client, ecn: meta.ecn };
+        let tag = UdpTag { client, server, ecn: meta.ecn };
         if let Some(shown) = self.shown(bound, &tag) {
             paths.offer(arrival, (bound, shown), tag, bytes);
         }
+    }
+
+    /// The server to which a client's packet is forwarded.
+    fn server_of(&self, meta: &RecvMeta) -> SocketAddr {
+        let kept = meta.dst_ip.filter(|_| self.keep_destination);
+        kept.map_or(self.server, |ip| SocketAddr::new(ip, self.server.port()))
+    }
+
+    /// Whether packets from this address are a server's.
+    fn is_server(&self, address: SocketAddr) -> bool {
+        address.port() == self.server.port()
+            && (self.keep_destination || address.ip() == self.server.ip())
     }
 
     /// The client with this address, which is added if it is new; `None` if there are too many.
@@ -137,19 +154,22 @@ impl Link for UdpLink {
     }
 
     fn send(&mut self, bound: Bound, packet: &Packet<UdpTag>) -> io::Result<()> {
-        let UdpTag { client, ecn } = packet.tag;
+        let UdpTag { client, server, ecn } = packet.tag;
         let client = self.clients.client(client).ok_or(io::ErrorKind::NotFound)?;
         match bound {
-            Bound::Forward => client.socket.send(self.server, ecn, &packet.bytes),
-            Bound::Backward => self.listener.send(client.address, ecn, &packet.bytes),
+            Bound::Forward => client.socket.send((None, server), ecn, &packet.bytes),
+            Bound::Backward => {
+                let source = self.keep_destination.then_some(server.ip());
+                self.listener.send((source, client.address), ecn, &packet.bytes)
+            }
         }
     }
 
     fn shown(&self, bound: Bound, tag: &UdpTag) -> Option<Shown> {
         let client = self.clients.client(tag.client)?.address;
         Some(match bound {
-            Bound::Forward => Shown::Between(client, self.server),
-            Bound::Backward => Shown::Between(self.server, client),
+            Bound::Forward => Shown::Between(client, tag.server),
+            Bound::Backward => Shown::Between(tag.server, client),
         })
     }
 

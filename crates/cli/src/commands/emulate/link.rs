@@ -1,11 +1,14 @@
 //! The options of the link, in netem's notation.
 
+use std::time::Duration;
+
 use clap::Args;
 use rexmit::emulator::netem;
 use rexmit::emulator::path::PathConfig;
 use rexmit::emulator::{LinkConfig, Seed};
 
 use crate::failure::{Failure, Kind};
+use crate::values;
 
 /// Additional delay of reordered packets on a path without delay.
 const REORDER_EXTRA: &str = "10ms";
@@ -41,12 +44,20 @@ pub(super) struct Link {
     /// Queue limit in packets (100) or bytes (64kb); needs --rate.
     #[arg(long, value_name = "N|SIZE")]
     limit: Option<String>,
+    /// Random early detection: drop packets before the queue is full. Thresholds of the average queue in packets, and
+    /// the probability of a drop at the second one (10%), such as '5 15 2%'; needs --rate.
+    #[arg(long, value_name = "MIN MAX [PERCENT]")]
+    red: Option<String>,
     /// Further netem options for the direction to the server, such as 'delay 20ms loss 1%'.
     #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
     forward: String,
     /// Further netem options for the direction to the clients.
     #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
     backward: String,
+    /// Handle packets in batches, once in this time (1ms): a fraction of the processor time where there are many, which are
+    /// late by up to this time [default: at once].
+    #[arg(long, value_name = "TIME", value_parser = values::batch)]
+    batch: Option<Duration>,
     /// Seed of the emulator. The same seed drops and delays the same packets, counted in the order
     /// in which they arrive.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -84,6 +95,7 @@ impl Link {
         Ok(LinkConfig::default()
             .forward(self.path(&self.forward)?)
             .backward(self.path(&self.backward)?)
+            .batch(self.batch.unwrap_or_default())
             .seed(Seed::from_u64(self.seed)))
     }
 
@@ -122,6 +134,9 @@ impl Link {
         }
         if let Some(limit) = &self.limit {
             words += &format!(" limit {limit}");
+        }
+        if let Some(red) = &self.red {
+            words += &format!(" red {red}");
         }
         words
     }

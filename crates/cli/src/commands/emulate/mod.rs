@@ -55,6 +55,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::host)]
     #[arg(required_unless_present = "tun")]
     to: Option<Host>,
+    /// Relay to the IP address that the client sent to, with the port of --to: for a server with several addresses.
+    #[arg(long, requires = "to")]
+    keep_destination: bool,
     #[command(flatten)]
     tun: TunOptions,
     #[command(flatten)]

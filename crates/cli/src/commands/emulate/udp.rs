@@ -23,12 +23,14 @@ struct Ends {
 
 /// Relays between `listen` and `to`.
 pub(super) fn run(arguments: &Arguments, listen: SocketAddr, to: SocketAddr) -> Outcome {
-    let Arguments { link, duration, format, .. } = arguments;
+    let Arguments { link, duration, format, keep_destination, .. } = arguments;
     let paths = link.config()?;
     let config = EmulatorConfig::new(listen, to)
         .forward(paths.forward)
         .backward(paths.backward)
+        .keep_destination(*keep_destination)
         .max_clients(MAX_CLIENTS)
+        .batch(paths.batch)
         .seed(paths.seed);
     let (listen, statistics, captured) = block_on(async {
         let signals = Signals::new()?;
