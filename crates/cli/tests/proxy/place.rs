@@ -198,6 +198,10 @@ impl Running {
         assert!(kill.success());
     }
 
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child").is_some()
+    }
+
     pub(crate) fn end(mut self) -> (ExitStatus, String) {
         let status = self.child.wait().expect("an end");
         let mut told = std::mem::take(&mut self.output);

@@ -1,6 +1,7 @@
 //! The setup that directs clients' packets to the proxy, and refused configurations.
 
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::time::Duration;
 
@@ -227,11 +228,32 @@ fn the_inner_address_accepts_redirected_connections_only() {
         // The clients' default route leads to the host.
         let inner: SocketAddr = ([10, 94, 0, 2], PORT).into();
         let connect = || TcpStream::connect_timeout(&inner, Duration::from_secs(2));
-        let answer = place.clients.run(connect).unwrap();
-        assert!(answer.is_err(), "{firewall}: {inner} answers");
+        for (where_from, namespace) in [("a client", &place.clients), ("the host", &place.host)] {
+            let answer = namespace.run(connect).unwrap();
+            assert!(answer.is_err(), "{firewall}: {inner} answers {where_from}");
+        }
         talks(&place, (HOST, PORT).into());
         proxy.stop();
     }
+}
+
+/// As Ctrl-C does that is held: the programs that remove the rules are not of the group that gets the signals.
+#[test]
+fn signals_to_the_group_do_not_interrupt_the_removal_of_rules() {
+    let Some(place) = Place::over("delay 1ms") else { return };
+    let before = place.look();
+    let words = format!("--upstream {} --setup", place.echo());
+    let mut proxy = Running::start(place.rexmit(&words).process_group(0));
+    proxy.wait_for("listening on");
+    let group = format!("-{}", proxy.id());
+    while Command::new("kill").args(["-s", "INT", "--", &group]).output().unwrap().status.success()
+    {
+        if proxy.has_ended() {
+            break;
+        }
+    }
+    let (_, told) = proxy.end();
+    assert_eq!(place.look(), before, "{told}");
 }
 
 #[test]

@@ -2,10 +2,12 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use nix::ifaddrs::getifaddrs;
+use rustix::process::Signal;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::config::Firewall;
@@ -33,6 +35,11 @@ fn find(program: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
+/// The signals that the proxy handles, and that reach its process group.
+const GROUP_SIGNALS: [Signal; 3] = [Signal::HUP, Signal::INT, Signal::TERM];
+/// The number of times that a program is started if one of them ends it.
+const MAX_STARTS: u32 = 10;
+
 /// Runs `arguments`, the first of which is the program, and returns the output.
 ///
 /// # Errors
@@ -40,8 +47,10 @@ fn find(program: &str) -> Option<PathBuf> {
 pub(super) fn run(arguments: &[String]) -> Result<String, SetupError> {
     let [program, rest @ ..] = arguments else { return Ok(String::new()) };
     let file = find(program).unwrap_or_else(|| program.into());
-    let output = Command::new(file).args(rest).stdin(Stdio::null()).output();
-    let output = output.map_err(|source| SetupError::NoProgram {
+    let mut command = Command::new(file);
+    // A signal to the group of this process, as a second Ctrl-C, must not end what removes the rules.
+    command.args(rest).stdin(Stdio::null()).process_group(0);
+    let output = output(|| command.output()).map_err(|source| SetupError::NoProgram {
         program: program.clone(),
         package: package(program),
         source,
@@ -50,8 +59,25 @@ pub(super) fn run(arguments: &[String]) -> Result<String, SetupError> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    if said.is_empty() {
+        said = output.status.to_string();
+    }
     Err(SetupError::Command { command: shell(arguments), said })
+}
+
+/// The output of a program that `run` runs. A signal to the process group of the proxy can end the program between fork and
+/// setpgid: then it was not executed, and is started again.
+fn output(mut run: impl FnMut() -> io::Result<Output>) -> io::Result<Output> {
+    let mut starts = 1;
+    loop {
+        let output = run()?;
+        let signal = output.status.signal().and_then(Signal::from_named_raw);
+        if starts == MAX_STARTS || signal.is_none_or(|it| !GROUP_SIGNALS.contains(&it)) {
+            return Ok(output);
+        }
+        starts += 1;
+    }
 }
 
 fn package(program: &str) -> &'static str {
@@ -158,6 +184,27 @@ mod tests {
         let words = ["nft", "add rule ip t c accept", "it's", "", "10.0.0.1:22"];
         let words: Vec<_> = words.map(String::from).into();
         assert_eq!(shell(&words), r"nft 'add rule ip t c accept' 'it'\''s' '' 10.0.0.1:22");
+    }
+
+    #[test]
+    fn a_program_that_a_signal_to_the_group_ended_is_started_again() {
+        let starts = |scripts: &[&str]| {
+            let mut rest = scripts.iter();
+            let script =
+                || Command::new("sh").args(["-c", rest.next().unwrap_or(&"true")]).output();
+            let success = output(script).unwrap().status.success();
+            (scripts.len() - rest.len(), success)
+        };
+        assert_eq!(starts(&["kill -INT $$", "kill -HUP $$", "true", "true"]), (3, true));
+        assert_eq!(starts(&["kill -TERM $$"; 20]), (MAX_STARTS as usize, false));
+        assert_eq!(starts(&["exit 1", "true"]), (1, false));
+        assert_eq!(starts(&["kill -KILL $$", "true"]), (1, false), "it may have done something");
+    }
+
+    #[test]
+    fn a_program_that_a_signal_ended_is_reported_with_the_signal() {
+        let error = run(&["sh", "-c", "kill -KILL $$"].map(String::from)).unwrap_err();
+        assert!(error.to_string().contains("signal: 9"), "{error}");
     }
 
     #[test]

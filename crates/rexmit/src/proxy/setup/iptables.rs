@@ -44,6 +44,7 @@ fn rules_of(rules: &Rules<'_>) -> Vec<String> {
         // Only clients of the listening address reach the stack.
         let direct = "-m conntrack ! --ctstate DNAT";
         lines.push(format!("-t filter -I FORWARD -d {ours} {direct} {comment} -j DROP"));
+        lines.push(format!("-t filter -I OUTPUT -d {ours} {direct} {comment} -j DROP"));
         let unknown = "-m conntrack --ctstate NEW,INVALID";
         lines.push(format!("-t filter -I FORWARD -i {device} {unknown} {comment} -j DROP"));
         let to = if ours.is_ipv4() { format!("{ours}:{port}") } else { format!("[{ours}]:{port}") };

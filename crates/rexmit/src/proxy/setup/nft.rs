@@ -36,6 +36,9 @@ pub(super) fn add(rules: &Rules<'_>) -> Vec<Vec<String>> {
         // Only clients of the listening address reach the stack.
         let direct = format!("{family} daddr {ours} ct status & dnat == 0");
         script.push(format!("add rule {table} forward {direct} drop"));
+        let local = "type filter hook output priority filter ;";
+        script.push(format!("add chain {table} output {{ {local} }}"));
+        script.push(format!("add rule {table} output {direct} drop"));
         // Packets other than replies would stay untranslated.
         script.push(format!("add rule {table} forward iifname {device} ct state new,invalid drop"));
     }
@@ -61,13 +64,15 @@ pub(super) fn find(listen: SocketAddr) -> Result<Found, SetupError> {
         if !table.starts_with(NAME_PREFIX) {
             continue;
         }
+        let is_ours = table == name(listen);
         let text = host::run(&nft(format!("list table {} {table}", family(listen))));
         let guarded = match text {
             Ok(text) => guarded(&text),
+            Err(error) if is_ours => return Err(error),
             // The table of another process, deleted meanwhile.
             Err(_) => continue,
         };
-        if table == name(listen) {
+        if is_ours {
             found.is_there = true;
             found.guarded.extend(guarded);
         } else {
