@@ -97,7 +97,10 @@ impl From<rexmit::emulator::EmulatorError> for Failure {
         use rexmit::emulator::EmulatorError;
         match error {
             EmulatorError::Bind(error) => error.into(),
-            EmulatorError::Path { .. } => Self::new(Kind::Usage, error),
+            EmulatorError::Path { .. }
+            | EmulatorError::BatchTooLong(_)
+            | EmulatorError::SamePort(_)
+            | EmulatorError::OtherFamily => Self::new(Kind::Usage, error),
             _ => Self::new(Kind::Failed, error),
         }
     }

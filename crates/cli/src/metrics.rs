@@ -19,14 +19,10 @@ pub(crate) struct MetricsOption {
 }
 
 impl MetricsOption {
-    /// Serves the metrics of `endpoint`, followed by those of `more`, until the program ends.
-    pub(crate) async fn serve(
-        &self,
-        endpoint: &Endpoint,
-        more: impl Fn() -> String + Send + Sync + 'static,
-    ) -> Outcome {
+    /// Serves the metrics of `endpoint` until the program ends.
+    pub(crate) async fn serve(&self, endpoint: &Endpoint) -> Outcome {
         let endpoint = endpoint.clone();
-        self.bind().await.map(|listener| listener.serve(move || endpoint.metrics() + &more()))
+        self.bind().await.map(|listener| listener.serve(move || endpoint.metrics()))
     }
 
     /// Listens, if the option is given, and says where. Nothing is answered yet.

@@ -1,17 +1,17 @@
 //! Messages for unknown names.
 
-/// A message that `kind` has no `name`, with the most similar known name and a list of all.
+/// A message that `kind` has no `name`, with the most similar known name, or a list of all if none is similar.
 pub(crate) fn unknown<'a>(
     kind: &str,
     name: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    let nearest = match nearest(name, &known) {
-        Some(nearest) => format!("did you mean `{nearest}`? "),
-        None => String::new(),
+    let help = match nearest(name, &known) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => format!("there are {}", known.join(", ")),
     };
-    format!("there is no {kind} `{name}`: {nearest}there are {}", known.join(", "))
+    format!("there is no {kind} `{name}`: {help}")
 }
 
 /// The known name that begins with `name`, or differs from it in at most a third of its letters.
@@ -36,8 +36,11 @@ mod tests {
         assert_eq!(nearest("fast", &known), None);
         assert_eq!(
             unknown("profile", "thn", known),
-            "there is no profile `thn`: did you mean `thin`? there are rfc9260, interactive, \
-             interactive-redundant, thin"
+            "there is no profile `thn`: did you mean `thin`?"
+        );
+        assert_eq!(
+            unknown("profile", "fast", known),
+            "there is no profile `fast`: there are rfc9260, interactive, interactive-redundant, thin"
         );
     }
 }

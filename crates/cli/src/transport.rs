@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use rexmit::{AckCopies, AssociationConfig, Endpoint, EndpointConfig, PathMtuConfig, TimeLimits};
+use rexmit::{
+    AckCopies, AssociationConfig, Encryption, Endpoint, EndpointConfig, PathMtuConfig, TimeLimits,
+};
 use rexmit_perf::load::Target;
 
 use crate::failure::Failure;
@@ -79,12 +81,50 @@ impl Transport {
         Arc::new(association)
     }
 
-    /// An endpoint that accepts associations, and its address as text.
+    /// An endpoint that accepts associations.
     pub(crate) fn listen(
         &self,
         address: SocketAddr,
-        association: Arc<AssociationConfig>,
+        association: &Arc<AssociationConfig>,
     ) -> Result<Endpoint, Failure> {
+        let endpoints = self.listen_at(address, 1, association)?;
+        Ok(endpoints.into_iter().next().expect("one address has one endpoint"))
+    }
+
+    /// Endpoints that accept associations at `count` consecutive addresses, with the same certificate.
+    pub(crate) fn listen_at(
+        &self,
+        first: SocketAddr,
+        count: u32,
+        association: &Arc<AssociationConfig>,
+    ) -> Result<Vec<Endpoint>, Failure> {
+        let encryption = self.tls.encryption()?;
+        let mut endpoints = Vec::new();
+        for ip in values::consecutive(first.ip(), count)? {
+            let address = SocketAddr::new(ip, first.port());
+            let (endpoint, shown) =
+                self.bind(address, Arc::clone(association), encryption.clone())?;
+            if endpoints.is_empty() {
+                eprintln!("listening on {shown}, SCTP port {}", self.sctp_port);
+            }
+            endpoints.push(endpoint);
+        }
+        if let Some(last) = endpoints.get(1..).and_then(<[_]>::last) {
+            eprintln!("and on all addresses up to {}", last.local_addr());
+        }
+        if let Some(encryption) = encryption {
+            eprintln!("fingerprint {}", encryption.identity.fingerprint());
+        }
+        Ok(endpoints)
+    }
+
+    /// An endpoint that accepts associations, and its addresses as text.
+    fn bind(
+        &self,
+        address: SocketAddr,
+        association: Arc<AssociationConfig>,
+        encryption: Option<Encryption>,
+    ) -> Result<(Endpoint, String), Failure> {
         let port = self.sctp_port;
         let (address, addresses) = self.listening(address);
         let mut shown = addresses.clone();
@@ -93,8 +133,6 @@ impl Transport {
             .accept(true)
             .addresses(addresses)
             .association(association);
-        let encryption = self.tls.encryption()?;
-        let fingerprint = encryption.as_ref().map(|it| it.identity.fingerprint());
         let endpoint = if self.raw {
             Endpoint::bind_raw(address.ip(), config)?
         } else if let Some(encryption) = encryption {
@@ -113,11 +151,7 @@ impl Transport {
             false => SocketAddr::new(ip, bound.port()).to_string(),
         };
         let shown: Vec<_> = shown.into_iter().map(in_words).collect();
-        eprintln!("listening on {}, SCTP port {port}", shown.join(", "));
-        if let Some(fingerprint) = fingerprint {
-            eprintln!("fingerprint {fingerprint}");
-        }
-        Ok(endpoint)
+        Ok((endpoint, shown.join(", ")))
     }
 
     /// The address to which an endpoint at `address` is bound, and all its addresses if there are several: one socket
@@ -150,6 +184,7 @@ impl Transport {
         }
         Ok(Target {
             remote,
+            more_receivers: Vec::new(),
             more_remotes: peers.peers.clone(),
             locals: self.locals.clone(),
             sctp_port: self.sctp_port,

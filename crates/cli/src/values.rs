@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::failure::{Failure, Kind};
 use crate::names::unknown;
-use rexmit::emulator::netem;
+use clap::builder::TypedValueParser;
+use rexmit::emulator::{LinkConfig, netem};
 use rexmit::recovery::{RecoveryConfig, TCP_PROFILES};
 use rexmit::{AssociationConfig, ENCAPSULATION_PORT, PROFILES};
 
@@ -20,6 +21,38 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
         Duration::ZERO => Err("it must be longer than 0".into()),
         interval => Ok(interval),
     }
+}
+
+/// The longest time of `--batch`.
+const MAX_BATCH: Duration = LinkConfig::MAX_BATCH;
+
+/// A time in which packets or messages gather.
+pub(crate) fn batch(text: &str) -> Result<Duration, String> {
+    match interval(text)? {
+        batch if batch <= MAX_BATCH => Ok(batch),
+        _ => Err(format!("at most {}", netem::format_duration(MAX_BATCH))),
+    }
+}
+
+/// The number of addresses of `--addresses`: each has a socket and a timer.
+pub(crate) fn addresses() -> impl TypedValueParser<Value = u32> {
+    clap::value_parser!(u32).range(1..=4096)
+}
+
+/// `count` consecutive addresses, the first of which is `first`.
+pub(crate) fn consecutive(first: IpAddr, count: u32) -> Result<Vec<IpAddr>, Failure> {
+    let nth = |number: u32| match first {
+        IpAddr::V4(ip) => ip.to_bits().checked_add(number).map(|it| Ipv4Addr::from_bits(it).into()),
+        IpAddr::V6(ip) => {
+            ip.to_bits().checked_add(number.into()).map(|it| Ipv6Addr::from_bits(it).into())
+        }
+    };
+    (0..count).map(nth).collect::<Option<_>>().ok_or_else(|| {
+        Failure::new(
+            Kind::Usage,
+            format!("--addresses: there are fewer than {count} from {first} on"),
+        )
+    })
 }
 
 /// Parses `5%` or `0.1%` as a number from 0 to 1.

@@ -49,9 +49,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         carry.check()?;
         let association =
             transport.association(|association| association.streams.outbound = carry.streams);
-        let endpoint = transport.listen(address.local()?, association)?;
+        let endpoint = transport.listen(address.local()?, &association)?;
         let log = qlog::of_endpoint(qlog.as_deref(), &endpoint, VantagePoint::Server)?;
-        metrics.serve(&endpoint, String::new).await?;
+        metrics.serve(&endpoint).await?;
         let association = tokio::select! {
             association = endpoint.accept() => association,
             () = signals.stop() => {

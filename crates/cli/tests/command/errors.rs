@@ -27,6 +27,20 @@ fn arguments_that_make_no_sense() {
         .assert_failed(2, "bursts of 0.5 packets are too short");
     run("emulate --listen 127.0.0.1:0 --to 127.0.0.1:1 --forward dealy")
         .assert_failed(2, "unknown word `dealy`: expected delay, loss");
+    run("emulate --listen 127.0.0.1:0 --to 127.0.0.1:1 --batch 10h")
+        .assert_failed(2, "at most 100ms");
+    run("emulate --listen 0.0.0.0:9 --to 127.0.0.1:9 --keep-destination")
+        .assert_failed(2, "a port of the server other than 9");
+    run("emulate --listen [::1]:0 --to 127.0.0.1:9 --keep-destination")
+        .assert_failed(2, "both IPv4 or both IPv6");
+    let red = ["emulate", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:1", "--red", "5 15"];
+    Rexmit::start(red, Vec::new()).end().assert_failed(2, "needs a rate");
+    run("perf send --to 127.0.0.1:9 --batch 1s").assert_failed(2, "at most 100ms");
+    for command in ["perf recv --listen", "perf send --unencrypted --to"] {
+        let wraps = format!("{command} 255.255.255.254:9 --addresses 3");
+        run(&wraps).assert_failed(2, "fewer than 3 from 255.255.255.254");
+    }
+    run("perf recv --listen 127.0.0.1:0 --addresses 2").assert_failed(2, "needs a port");
     run("perf send --to 127.0.0.1:9 --interval 0").assert_failed(2, "it must be longer than 0");
     run("perf send --to 127.0.0.1:9 --size 8").assert_failed(2, "choose one from 24 to 262144");
     run("perf bulk send --to 127.0.0.1:9 --size 1mb").assert_failed(2, "choose one up to 262144");

@@ -26,6 +26,9 @@ const PORTS: u16 = u16::MAX - FIRST_PORT;
 pub struct Target {
     /// The receiver: its address, and its UDP port unless [`raw`](Self::raw).
     pub remote: SocketAddr,
+    /// Further receivers, at these addresses with the same UDP port. Connections to different receivers share an
+    /// endpoint.
+    pub more_receivers: Vec<IpAddr>,
     /// Further addresses of the receiver, with the same UDP port.
     pub more_remotes: Vec<IpAddr>,
     /// Local addresses, if there are several.
@@ -47,14 +50,6 @@ pub struct Target {
 #[derive(Debug)]
 pub struct Lingering(Vec<Endpoint>);
 
-/// An association of the load, with an endpoint of its own: two associations with the same peer
-/// need different ports (RFC 9260 §1.3).
-#[derive(Debug)]
-pub(super) struct Connection {
-    pub(super) association: Association,
-    pub(super) endpoint: Endpoint,
-}
-
 /// How a connection ended.
 #[derive(Debug)]
 pub(super) struct Ended {
@@ -64,7 +59,6 @@ pub(super) struct Ended {
     reason: CloseReason,
     /// Messages that were accepted but not, or possibly not, delivered.
     pub(super) failed: u64,
-    endpoint: Endpoint,
 }
 
 impl Target {
@@ -74,26 +68,34 @@ impl Target {
     /// As [`Endpoint::bind_unencrypted`] and [`Endpoint::connect`], and if the peer does not answer within the
     /// time limit.
     pub async fn connect(&self) -> Result<(Association, Endpoint), LoadError> {
-        self.connect_from(draw_port()).await
+        let endpoint = self.bind(draw_port())?;
+        Ok((self.connect_over(&endpoint, self.remote.ip()).await?, endpoint))
     }
 
     /// Sets up `count` associations. One that cannot be set up ends no other; if none can, the first error is returned.
+    ///
+    /// Two associations with the same peer need different ports (RFC 9260 §1.3), so that an endpoint has one association
+    /// with each receiver.
     pub(super) async fn connect_all(&self, count: u32) -> Result<SetUp, LoadError> {
         raise_descriptor_limit();
         let first = draw_port();
+        let receivers: Vec<_> =
+            std::iter::once(self.remote.ip()).chain(self.more_receivers.iter().copied()).collect();
         let mut set_up = SetUp::default();
         let mut setups = JoinSet::new();
         for number in 0..count {
             if setups.len() as u32 >= SETUPS_AT_A_TIME {
                 set_up.collect(&mut setups).await?;
             }
-            let offset = (u32::from(first - FIRST_PORT) + number) % u32::from(PORTS);
-            let port = FIRST_PORT + offset as u16;
-            let target = self.clone();
-            setups.spawn(async move {
-                let (association, endpoint) = target.connect_from(port).await?;
-                Ok(Connection { association, endpoint })
-            });
+            let place = number as usize % receivers.len();
+            if place == 0 {
+                let endpoints = set_up.endpoints.len() as u32;
+                let offset = (u32::from(first - FIRST_PORT) + endpoints) % u32::from(PORTS);
+                set_up.endpoints.push(self.bind(FIRST_PORT + offset as u16)?);
+            }
+            let endpoint = set_up.endpoints.last().cloned().expect("one was just bound");
+            let (target, receiver) = (self.clone(), receivers[place]);
+            setups.spawn(async move { target.connect_over(&endpoint, receiver).await });
         }
         while !setups.is_empty() {
             set_up.collect(&mut setups).await?;
@@ -104,15 +106,13 @@ impl Target {
         }
     }
 
-    async fn connect_from(&self, port: u16) -> Result<(Association, Endpoint), LoadError> {
+    /// An endpoint for one association with each receiver.
+    fn bind(&self, port: u16) -> Result<Endpoint, LoadError> {
         let config = EndpointConfig::default()
             .port(port)
             .association(Arc::clone(&self.association))
             .addresses(self.locals.clone());
-        let more = self.more_remotes.iter();
-        let more = more.map(|&remote| SocketAddr::new(remote, self.remote.port()));
-        let remotes: Vec<_> = std::iter::once(self.remote).chain(more).collect();
-        let any = unspecified(&remotes);
+        let any = self.unspecified();
         let endpoint = if self.raw {
             Endpoint::bind_raw(any, config)?
         } else if let Some(encryption) = self.encryption.clone() {
@@ -122,10 +122,27 @@ impl Target {
         };
         // Shutdown waits without limit until all sent messages are delivered.
         let limits = TimeLimits::default().connect(Some(self.setup_timeout)).shutdown(None);
-        let endpoint = endpoint.with_time_limits(limits);
+        Ok(endpoint.with_time_limits(limits))
+    }
+
+    async fn connect_over(
+        &self,
+        endpoint: &Endpoint,
+        receiver: IpAddr,
+    ) -> Result<Association, ConnectError> {
+        let ips = std::iter::once(receiver).chain(self.more_remotes.iter().copied());
+        let remotes: Vec<_> = ips.map(|ip| SocketAddr::new(ip, self.remote.port())).collect();
         let config = Arc::clone(&self.association);
-        let association = endpoint.connect_over(&remotes, self.sctp_port, config).await?;
-        Ok((association, endpoint))
+        endpoint.connect_over(&remotes, self.sctp_port, config).await
+    }
+
+    /// The unspecified address of the receivers' family; the IPv6 one also serves IPv4.
+    fn unspecified(&self) -> IpAddr {
+        if self.remote.is_ipv4() && self.more_remotes.iter().all(IpAddr::is_ipv4) {
+            IpAddr::from([0; 4])
+        } else {
+            IpAddr::from([0; 16])
+        }
     }
 }
 
@@ -146,7 +163,9 @@ fn raise_descriptor_limit() {
 /// Associations that were set up.
 #[derive(Debug, Default)]
 pub(super) struct SetUp {
-    pub(super) connections: Vec<Connection>,
+    pub(super) connections: Vec<Association>,
+    /// The endpoints of these associations.
+    pub(super) endpoints: Vec<Endpoint>,
     pub(super) failed: Failed,
 }
 
@@ -161,49 +180,36 @@ impl SetUp {
     /// Waits for one more.
     async fn collect(
         &mut self,
-        setups: &mut JoinSet<Result<Connection, LoadError>>,
+        setups: &mut JoinSet<Result<Association, ConnectError>>,
     ) -> Result<(), LoadError> {
         let Some(setup) = setups.join_next().await else { return Ok(()) };
         match setup.map_err(std::io::Error::other)? {
-            Ok(connection) => self.connections.push(connection),
-            Err(LoadError::Connect(error)) => {
+            Ok(association) => self.connections.push(association),
+            Err(error) => {
                 self.failed.count += 1;
                 self.failed.first.get_or_insert(error);
             }
-            // This machine's limits concern all that follow.
-            Err(error) => return Err(error),
         }
         Ok(())
     }
 }
 
-/// The unspecified address of the family of `remotes`; the IPv6 one also serves IPv4.
-fn unspecified(remotes: &[SocketAddr]) -> IpAddr {
-    if remotes.iter().all(SocketAddr::is_ipv4) {
-        IpAddr::from([0; 4])
-    } else {
-        IpAddr::from([0; 16])
-    }
-}
-
-impl Connection {
-    /// Shuts the association down gracefully: waits until everything is acknowledged.
-    pub(super) async fn finish(self) -> Ended {
-        let reason = self.association.shutdown().await;
-        let statistics = self.association.statistics();
+impl Ended {
+    /// Shuts `association` down gracefully: waits until everything is acknowledged.
+    pub(super) async fn by_shutdown(association: Association) -> Self {
+        let reason = association.shutdown().await;
+        let statistics = association.statistics();
         let mut failed = 0;
-        while let Some(event) = self.association.try_event() {
+        while let Some(event) = association.try_event() {
             failed += match event {
                 Event::MessageFailed { .. } => 1,
                 Event::EventsDropped(missed) => missed.messages_failed,
                 _ => 0,
             };
         }
-        Ended { statistics, reason, failed, endpoint: self.endpoint }
+        Self { statistics, reason, failed }
     }
-}
 
-impl Ended {
     /// Whether all messages were delivered, according to the acknowledgements.
     pub(super) fn is_graceful(&self) -> bool {
         self.reason == CloseReason::Shutdown
@@ -211,8 +217,8 @@ impl Ended {
 }
 
 impl Lingering {
-    pub(super) fn new(ended: impl IntoIterator<Item = Ended>) -> Self {
-        Self(ended.into_iter().map(|ended| ended.endpoint).collect())
+    pub(super) const fn new(endpoints: Vec<Endpoint>) -> Self {
+        Self(endpoints)
     }
 
     /// Keeps the endpoints open for `duration`.

@@ -12,6 +12,7 @@ use rexmit::clock::{now, sleep_until};
 use rexmit::{Association, Endpoint, InboundMessage};
 use rexmit_core::Instant;
 use rexmit_lab::measure::LatencyDistribution;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::LoadError;
@@ -23,7 +24,7 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often the record is flushed and progress is reported.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// Receives a thin load on `endpoint` until all connections have ended, or `stop` is ready;
+/// Receives a thin load on `endpoints` until all connections have ended, or `stop` is ready;
 /// connections still open are then aborted. Writes a line `conn,seq,send_ns,recv_ns` per message to
 /// `out`, in the order of delivery, after a header line. `progress` is called once a second and at the end.
 ///
@@ -33,14 +34,14 @@ const FLUSH: Duration = Duration::from_secs(1);
 /// # Panics
 /// Outside a tokio runtime with I/O and time enabled.
 pub async fn thin<W: Write + Send + 'static>(
-    endpoint: &Endpoint,
+    endpoints: &[Endpoint],
     mut out: W,
     progress: impl FnMut(&Progress) + Send + 'static,
     stop: impl Future<Output = ()>,
 ) -> Result<Received, LoadError> {
     out.write_all(b"conn,seq,send_ns,recv_ns\n")?;
     out.flush()?;
-    let record = serve(endpoint, Record::new(out, Box::new(progress)), stop).await?;
+    let record = serve(endpoints, Record::new(out, Box::new(progress)), stop).await?;
     Ok(record.received())
 }
 
@@ -52,17 +53,21 @@ pub async fn thin<W: Write + Send + 'static>(
 /// # Panics
 /// As [`thin`].
 pub async fn bulk(
-    endpoint: &Endpoint,
+    endpoints: &[Endpoint],
     stop: impl Future<Output = ()>,
 ) -> Result<BulkReceived, LoadError> {
-    let count = serve(endpoint, Count::default(), stop).await?;
-    let statistics = endpoint.statistics();
+    let count = serve(endpoints, Count::default(), stop).await?;
+    let mut packets = (0, 0);
+    for statistics in endpoints.iter().map(Endpoint::statistics) {
+        packets.0 += statistics.packets_received;
+        packets.1 += statistics.packets_sent;
+    }
     let duration = count.last - count.first.unwrap_or(count.last);
     Ok(BulkReceived {
         duration,
         goodput_bits_per_second: rate(count.received.payload_bytes, duration),
-        packets_received: statistics.packets_received,
-        packets_sent: statistics.packets_sent,
+        packets_received: packets.0,
+        packets_sent: packets.1,
         ..count.received
     })
 }
@@ -76,19 +81,26 @@ trait Log: Send + 'static {
 }
 
 async fn serve<L: Log>(
-    endpoint: &Endpoint,
+    endpoints: &[Endpoint],
     log: L,
     stop: impl Future<Output = ()>,
 ) -> Result<L, LoadError> {
     let mut stop = pin!(stop);
     let log = Arc::new(Mutex::new(log));
+    let (accepted, mut accepting) = mpsc::channel(1);
+    let mut acceptors = JoinSet::new();
+    for endpoint in endpoints {
+        acceptors.spawn(accept_all(endpoint.clone(), accepted.clone()));
+    }
     let mut open = JoinSet::new();
     let mut quiet_since = None;
     let mut next_flush = now() + FLUSH;
     loop {
         let quiet_end = quiet_since.map_or(Instant::FAR_FUTURE, |since| since + IDLE_TIMEOUT);
         tokio::select! {
-            () = stop.as_mut() => break endpoint.abort(b"the receiver was stopped"),
+            () = stop.as_mut() => {
+                break endpoints.iter().for_each(|it| it.abort(b"the receiver was stopped"));
+            }
             () = sleep_until(quiet_end.min(next_flush)) => {
                 if now() >= quiet_end {
                     break;
@@ -96,7 +108,7 @@ async fn serve<L: Log>(
                 lock(&log).flush(open.len())?;
                 next_flush = now() + FLUSH;
             }
-            Some(association) = endpoint.accept() => {
+            Some(association) = accepting.recv() => {
                 quiet_since = None;
                 lock(&log).on_connection();
                 open.spawn(receive(association, Arc::clone(&log)));
@@ -114,6 +126,14 @@ async fn serve<L: Log>(
     // Every task that had a handle has ended.
     let log = Arc::into_inner(log).expect("one handle is left");
     Ok(log.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+async fn accept_all(endpoint: Endpoint, accepted: mpsc::Sender<Association>) {
+    while let Some(association) = endpoint.accept().await {
+        if accepted.send(association).await.is_err() {
+            return;
+        }
+    }
 }
 
 async fn receive<L: Log>(association: Association, log: Arc<Mutex<L>>) -> std::io::Result<()> {

@@ -25,6 +25,9 @@ pub struct ThinLoad {
     pub unordered: bool,
     /// Seed of the exponential intervals.
     pub seed: u64,
+    /// Messages are sent once in this time, all that are due together, and so are late by up to this time. Zero: each
+    /// is sent when it is due.
+    pub batch: Duration,
 }
 
 /// The messages of all connections in ascending order of time.
@@ -111,6 +114,7 @@ mod tests {
             poisson,
             unordered: false,
             seed: 1,
+            batch: Duration::ZERO,
         }
     }
 

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rexmit::clock::{Alarm, now};
-use rexmit::{Endpoint, OutboundMessage, TrySendError};
+use rexmit::{Association, Endpoint, OutboundMessage, TrySendError};
 use rexmit_core::Instant;
 use tokio::task::JoinSet;
 
-use super::connections::{Connection, Ended, Lingering, SetUp};
+use super::connections::{Ended, Lingering, SetUp};
 use super::result::Sent;
 use super::schedule::{Schedule, ThinLoad};
 use super::stamp::Stamp;
@@ -32,8 +32,8 @@ pub struct BulkLoad {
 }
 
 /// Sends a thin load to `target`. Sending stops once `stop` is ready or all connections have
-/// failed; accepted messages are still delivered. `started` is called with the endpoint of each
-/// connection when all are set up.
+/// failed; accepted messages are still delivered. `started` is called with the endpoints
+/// and the number of connections when all are set up that can be.
 ///
 /// A message that does not fit into the send buffer is queued and keeps the time at which it was
 /// due.
@@ -48,11 +48,12 @@ pub async fn thin(
     target: &Target,
     load: &ThinLoad,
     stop: impl Future<Output = ()>,
-    started: impl FnOnce(&[Endpoint]),
+    started: impl FnOnce(&[Endpoint], usize),
 ) -> Result<(Sent, Lingering), LoadError> {
     let mut stop = pin!(stop);
-    let SetUp { connections, failed } = set_up(target, load.connections, stop.as_mut()).await?;
-    started(&endpoints(&connections));
+    let SetUp { connections, endpoints, failed } =
+        set_up(target, load.connections, stop.as_mut()).await?;
+    started(&endpoints, connections.len());
     let start = now();
     let load = &ThinLoad { connections: connections.len() as u32, ..load.clone() };
     let mut schedule = Schedule::new(load, start);
@@ -60,7 +61,7 @@ pub async fn thin(
     let mut lines: Vec<Line> = numbered.map(|(i, c)| Line::new(i, c, load)).collect();
     let mut alarm = Alarm::new()?;
     while let Some(due) = schedule.next_due() {
-        alarm.arm(due);
+        alarm.arm(due.max(now() + load.batch));
         tokio::select! {
             result = alarm.expired() => result?,
             () = stop.as_mut() => break,
@@ -74,7 +75,8 @@ pub async fn thin(
     }
     let mut finishing = JoinSet::new();
     lines.into_iter().for_each(|line| drop(finishing.spawn(line.finish())));
-    Ok(gather(finishing, Sent::new(target, failed.count), start).await)
+    let sent = gather(finishing, Sent::new(target, failed.count), start).await;
+    Ok((sent, Lingering::new(endpoints)))
 }
 
 /// Sends bulk data to `target`; otherwise like [`thin`].
@@ -88,11 +90,12 @@ pub async fn bulk(
     target: &Target,
     load: &BulkLoad,
     stop: impl Future<Output = ()>,
-    started: impl FnOnce(&[Endpoint]),
+    started: impl FnOnce(&[Endpoint], usize),
 ) -> Result<(Sent, Lingering), LoadError> {
     let mut stop = pin!(stop);
-    let SetUp { connections, failed } = set_up(target, load.connections, stop.as_mut()).await?;
-    started(&endpoints(&connections));
+    let SetUp { connections, endpoints, failed } =
+        set_up(target, load.connections, stop.as_mut()).await?;
+    started(&endpoints, connections.len());
     let start = now();
     let (stopped, _) = tokio::sync::watch::channel(());
     let mut finishing = JoinSet::new();
@@ -104,19 +107,18 @@ pub async fn bulk(
                 () = fill(&connection, &load, start, &mut sent) => {}
                 _ = stopped.changed() => {}
             }
-            (sent, connection.finish().await)
+            (sent, Ended::by_shutdown(connection).await)
         });
     }
     let mut gathering = pin!(gather(finishing, Sent::new(target, failed.count), start));
-    tokio::select! {
-        result = gathering.as_mut() => return Ok(result),
-        () = stop => stopped.send_replace(()),
-    }
-    Ok(gathering.await)
-}
-
-fn endpoints(connections: &[Connection]) -> Vec<Endpoint> {
-    connections.iter().map(|connection| connection.endpoint.clone()).collect()
+    let sent = tokio::select! {
+        sent = gathering.as_mut() => sent,
+        () = stop => {
+            stopped.send_replace(());
+            gathering.await
+        }
+    };
+    Ok((sent, Lingering::new(endpoints)))
 }
 
 async fn set_up(
@@ -131,12 +133,10 @@ async fn set_up(
 }
 
 /// Sends until the load is over or the connection fails.
-async fn fill(connection: &Connection, load: &BulkLoad, start: Instant, sent: &mut u64) {
+async fn fill(association: &Association, load: &BulkLoad, start: Instant, sent: &mut u64) {
     let payload = Bytes::from(vec![0; load.message_bytes]);
     let message = OutboundMessage::new(0, payload).unordered(load.unordered);
-    while now() - start < load.duration
-        && connection.association.send(message.clone()).await.is_ok()
-    {
+    while now() - start < load.duration && association.send(message.clone()).await.is_ok() {
         *sent += 1;
     }
 }
@@ -144,7 +144,7 @@ async fn fill(connection: &Connection, load: &BulkLoad, start: Instant, sent: &m
 /// One connection of a thin load.
 struct Line {
     number: u32,
-    connection: Connection,
+    association: Association,
     message_bytes: usize,
     unordered: bool,
     /// Messages that have been due so far.
@@ -156,10 +156,10 @@ struct Line {
 }
 
 impl Line {
-    fn new(number: u32, connection: Connection, load: &ThinLoad) -> Self {
+    fn new(number: u32, association: Association, load: &ThinLoad) -> Self {
         Self {
             number,
-            connection,
+            association,
             message_bytes: load.message_bytes,
             unordered: load.unordered,
             due: 0,
@@ -173,7 +173,7 @@ impl Line {
         self.due += 1;
         self.waiting.push_back(at);
         while let Some(message) = self.next_message() {
-            match self.connection.association.try_send(message) {
+            match self.association.try_send(message) {
                 Ok(_) => drop(self.waiting.pop_front()),
                 Err(error) => {
                     self.is_broken = error != TrySendError::Full;
@@ -195,27 +195,21 @@ impl Line {
     /// due.
     async fn finish(mut self) -> (u64, Ended) {
         while let Some(message) = self.next_message() {
-            match self.connection.association.send(message).await {
+            match self.association.send(message).await {
                 Ok(_) => drop(self.waiting.pop_front()),
                 Err(_) => break, // The others would fare no better.
             }
         }
-        (self.due, self.connection.finish().await)
+        (self.due, Ended::by_shutdown(self.association).await)
     }
 }
 
-async fn gather(
-    mut finishing: JoinSet<(u64, Ended)>,
-    mut sent: Sent,
-    start: Instant,
-) -> (Sent, Lingering) {
-    let mut all = Vec::new();
+async fn gather(mut finishing: JoinSet<(u64, Ended)>, mut sent: Sent, start: Instant) -> Sent {
     while let Some(finished) = finishing.join_next().await {
         // A task ends early only by a panic, which is propagated here.
         let (due, ended) =
             finished.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
         sent.add(due, &ended);
-        all.push(ended);
     }
-    (sent.ended(now() - start), Lingering::new(all))
+    sent.ended(now() - start)
 }

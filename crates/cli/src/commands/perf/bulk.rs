@@ -99,8 +99,8 @@ fn recv(arguments: &Recv) -> Outcome {
     let Recv { listen, duration, transport, format } = arguments;
     let received = block_on(async {
         let signals = Signals::new()?;
-        let endpoint = transport.listen(listen.local()?, transport.association(|_| {}))?;
-        Ok(receive::bulk(&endpoint, ends::stop_after(&signals, *duration)).await?)
+        let endpoint = transport.listen(listen.local()?, &transport.association(|_| {}))?;
+        Ok(receive::bulk(&[endpoint], ends::stop_after(&signals, *duration)).await?)
     })?;
     format.print(&received, BulkReceived::table)
 }
@@ -125,8 +125,8 @@ fn bulk_send(arguments: &Send) -> Outcome {
         let target = transport.target(to.peer()?, peers, association, *timeout)?;
         let sight = arguments.sight.open().await?;
         let mut logs = None;
-        let started = |endpoints: &[Endpoint]| {
-            eprintln!("{connections} connections set up");
+        let started = |endpoints: &[Endpoint], count: usize| {
+            eprintln!("{count} connections set up");
             logs = Some(sight.begin(endpoints));
         };
         let (sent, lingering) =

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
+use rexmit::Endpoint;
 use rexmit::metrics::Metrics;
 use rexmit_lab::measure::LatencySummary;
 use rexmit_perf::load::receive;
@@ -36,6 +37,11 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:9899",
           value_parser = values::host)]
     listen: Host,
+    /// Listen on this many consecutive addresses, beginning with that of --listen, each of which is a receiver for
+    /// `perf send --addresses`.
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "locals",
+          value_parser = values::addresses())]
+    addresses: u32,
     /// File to write the record to; an existing file is replaced.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -54,7 +60,8 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { listen, out, duration, progress, transport, metrics, format } = arguments;
+    let Arguments { listen, addresses, out, duration, progress, transport, metrics, format } =
+        arguments;
     let is_shown = *progress;
     let out: Box<dyn Write + Send> = match out {
         Some(path) => Box::new(create(path)?),
@@ -62,17 +69,25 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     };
     let received = block_on(async {
         let signals = Signals::new()?;
-        let endpoint = transport.listen(listen.local()?, transport.association(|_| {}))?;
+        let first = listen.local()?;
+        if *addresses > 1 && first.port() == 0 {
+            let message = "--addresses needs a port in --listen that all addresses have, not 0";
+            return Err(Failure::new(Kind::Usage, message));
+        }
+        let association = transport.association(|_| {});
+        let endpoints: Arc<[_]> = transport.listen_at(first, *addresses, &association)?.into();
         let latency: Arc<Mutex<Option<(u64, LatencySummary)>>> = Arc::default();
         let shared = Arc::clone(&latency);
-        metrics.serve(&endpoint, move || latencies(*lock(&shared))).await?;
+        let shown = Arc::clone(&endpoints);
+        let page = move || Endpoint::metrics_of_all(&shown) + &latencies(*lock(&shared));
+        metrics.bind().await?.serve(page);
         let stop = ends::stop_after(&signals, *duration);
         let progress = move |progress: &Progress| {
             let Received { messages, latency: measured, .. } = &progress.received;
             *lock(&latency) = measured.map(|measured| (*messages, measured));
             show(is_shown, progress);
         };
-        Ok(receive::thin(&endpoint, out, progress, stop).await?)
+        Ok(receive::thin(&endpoints, out, progress, stop).await?)
     })?;
     format.print(&received, Received::table)
 }

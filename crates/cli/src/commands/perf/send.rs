@@ -32,14 +32,8 @@ pub(super) struct Arguments {
     /// Address on which `rexmit perf recv` listens.
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::host)]
     to: Host,
-    /// Number of connections.
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=16_000))]
-    connections: u32,
-    /// Number of the first connection in the receiver's record, if several senders share a receiver.
-    #[arg(long, value_name = "N", default_value_t = 0,
-          value_parser = clap::value_parser!(u32).range(..1 << 31))]
-    first_number: u32,
+    #[command(flatten)]
+    connections: Connections,
     /// Time between two messages of a connection.
     #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = values::interval)]
     interval: Duration,
@@ -62,9 +56,10 @@ pub(super) struct Arguments {
     /// Seed of the exponential intervals.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Time limit for each connection to be established.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::interval)]
-    timeout: Duration,
+    /// Send messages in batches, once in this time (1ms): less processor time with many connections, whose messages are
+    /// late by up to this time [default: each when it is due].
+    #[arg(long, value_name = "TIME", value_parser = values::batch)]
+    batch: Option<Duration>,
     #[command(flatten)]
     peers: Peers,
     #[command(flatten)]
@@ -75,8 +70,29 @@ pub(super) struct Arguments {
     format: Format,
 }
 
+/// The connections of the load.
+#[derive(Debug, Args)]
+struct Connections {
+    /// Number of connections.
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=16_000))]
+    connections: u32,
+    /// Receivers, at consecutive addresses beginning with that of --to (`perf recv --addresses`). Connections to
+    /// different receivers share a socket; otherwise each has its own.
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "peers",
+          value_parser = values::addresses())]
+    addresses: u32,
+    /// Number of the first connection in the receiver's record, if several senders share a receiver.
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(..1 << 31))]
+    first_number: u32,
+    /// Time limit for each connection to be established.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::interval)]
+    timeout: Duration,
+}
+
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { to, size, peers, transport, timeout, sight, .. } = arguments;
+    let Arguments { to, connections, size, peers, transport, sight, .. } = arguments;
     let association = transport.association(|_| {});
     let largest = association.messages.max_bytes;
     if !(STAMP_BYTES..=largest).contains(size) {
@@ -84,22 +100,25 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         return Err(Failure::new(Kind::Usage, message));
     }
     let load = ThinLoad {
-        connections: arguments.connections,
-        first_connection: arguments.first_number,
+        connections: connections.connections,
+        first_connection: connections.first_number,
         interval: arguments.interval,
         message_bytes: *size,
         duration: arguments.duration,
         poisson: arguments.poisson,
         unordered: arguments.unordered,
         seed: arguments.seed,
+        batch: arguments.batch.unwrap_or_default(),
     };
     block_on(async {
         let signals = Signals::new()?;
-        let target = transport.target(to.peer()?, peers, association, *timeout)?;
+        let mut target = transport.target(to.peer()?, peers, association, connections.timeout)?;
+        let receivers = values::consecutive(target.remote.ip(), connections.addresses)?;
+        target.more_receivers = receivers[1..].to_vec();
         let sight = sight.open().await?;
         let mut logs = None;
-        let started = |endpoints: &[Endpoint]| {
-            eprintln!("{} connections set up", load.connections);
+        let started = |endpoints: &[Endpoint], count: usize| {
+            eprintln!("{count} connections set up");
             logs = Some(sight.begin(endpoints));
         };
         let (sent, lingering) =

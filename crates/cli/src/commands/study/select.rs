@@ -70,8 +70,8 @@ impl Selection {
         self.or_all()
     }
 
-    /// The selected studies in the order of the names, each once; all built-in ones without a name.
-    /// Mistakes in any of them are reported before anything runs.
+    /// The selected studies in the order in which they are named, each once. If none is named, all built-in studies.
+    /// Fails before anything runs if any of them is invalid.
     pub(super) fn or_all(&self) -> Result<Vec<Chosen>, Failure> {
         let (chosen, wrong) = self.readable()?;
         wrong.map_or(Ok(()), Err)?;
