@@ -184,8 +184,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Whether packets have to wait for the pacer. One that may overdraw its credit has to wait one packet
-    /// later.
+    /// Whether the pacer holds packets back now. With `may_overdraw`, a packet may exceed the credit by one packet.
     #[inline]
     pub fn is_paced(&self, may_overdraw: bool) -> bool {
         let beyond = if may_overdraw { self.window.packet } else { 0 };

@@ -22,6 +22,7 @@ const FEW: usize = 12;
 
 /// Why a text of settings is refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum SettingsError {
     /// The text has this many bytes, more than [`MAX_BYTES`].
     TooLong(usize),

@@ -71,6 +71,8 @@ pub struct Table<T> {
     generations: Vec<u32>,
     free: Vec<u32>,
     deadlines: BTreeSet<(Instant, u32)>,
+    /// The entry whose deadline is not in `deadlines` yet, and when it was called.
+    deferred: Option<(u32, Instant)>,
     /// May contain keys of removed entries: removing a key from the middle would cost O(n).
     ready: VecDeque<Key>,
     /// The entry whose last event was taken most recently.
@@ -85,6 +87,7 @@ impl<T> Default for Table<T> {
             generations: Vec::new(),
             free: Vec::new(),
             deadlines: BTreeSet::new(),
+            deferred: None,
             ready: VecDeque::new(),
             reported: None,
             len: 0,
@@ -173,6 +176,13 @@ impl<T> Table<T> {
         self.slot(key.index).filter(|slot| slot.key == key).map(|slot| &slot.value)
     }
 
+    /// The index of the entry with the key `key`, unless it was removed.
+    #[must_use]
+    #[inline]
+    pub fn index_of(&self, key: Key) -> Option<u32> {
+        self.find(key).map(|_| key.index)
+    }
+
     /// Every entry, in the order of their indices.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().flatten().map(|slot| &slot.value)
@@ -181,6 +191,7 @@ impl<T> Table<T> {
     /// Removes the entry at `index`.
     pub fn remove(&mut self, index: u32) -> Option<T> {
         let slot = self.slots.get_mut(index as usize)?.take()?;
+        self.deferred = self.deferred.filter(|&(deferred, _)| deferred != index);
         if slot.scheduled < Instant::FAR_FUTURE {
             self.deadlines.remove(&(slot.scheduled, index));
         }
@@ -188,37 +199,6 @@ impl<T> Table<T> {
         self.free.push(index);
         self.len -= 1;
         Some(slot.value)
-    }
-
-    /// A lower bound of the deadlines of all entries.
-    #[must_use]
-    pub fn next_deadline(&self) -> Option<Instant> {
-        self.deadlines.first().map(|&(at, _)| at)
-    }
-
-    /// Removes a deadline that is reached at `now`, and returns the index of its entry, and for how long the deadline had
-    /// been reached: a time in which this host did not call the table. The caller must call the entry and then
-    /// [`Self::update`], even if none of its timers is due any more.
-    pub fn pop_due(&mut self, now: Instant) -> Option<(u32, Duration)> {
-        let (at, index) = *self.deadlines.first().filter(|&&(at, _)| at <= now)?;
-        self.deadlines.pop_first();
-        if let Some(slot) = self.slot_mut(index) {
-            slot.scheduled = Instant::FAR_FUTURE;
-        }
-        Some((index, now - at))
-    }
-
-    /// The first entry in the queue of those that may have a packet to transmit. It stays first until
-    /// [`Self::rotate_ready`] or [`Self::pop_ready`].
-    #[inline]
-    pub fn first_ready(&mut self) -> Option<u32> {
-        loop {
-            let key = *self.ready.front()?;
-            if self.find(key).is_some() {
-                return Some(key.index);
-            }
-            self.ready.pop_front();
-        }
     }
 
     /// Moves the first ready entry to the end of the queue, after it has transmitted a packet.
@@ -270,20 +250,94 @@ impl<T: Timed> Table<T> {
     /// deadline that is in the past already.
     #[inline]
     pub fn update_at(&mut self, now: Instant, index: u32) -> Option<&mut T> {
+        self.deferred = self.deferred.filter(|&(deferred, _)| deferred != index);
         let slot = self.slots.get_mut(index as usize)?.as_mut()?;
-        if !slot.is_ready {
-            slot.is_ready = true;
-            self.ready.push_back(slot.key);
-        }
+        slot.enqueue(&mut self.ready);
         slot.schedule(now, &mut self.deadlines);
         Some(&mut slot.value)
+    }
+
+    /// As [`update_at`](Self::update_at), but the deadline is read when it is needed, after all such calls of the entry in
+    /// a row. Other calls of it must not follow before [`settle`](Self::settle).
+    #[inline]
+    pub fn update_later(&mut self, now: Instant, index: u32) -> Option<&mut T> {
+        // The first call of several counts: a deadline that it has set may be late by now.
+        if self.deferred.is_none_or(|(deferred, _)| deferred != index) {
+            self.settle();
+            self.deferred = Some((index, now));
+        }
+        let slot = self.slots.get_mut(index as usize)?.as_mut()?;
+        slot.enqueue(&mut self.ready);
+        Some(&mut slot.value)
+    }
+
+    /// Enters the deadline that was deferred. [`pop_due`](Self::pop_due) and [`first_ready`](Self::first_ready) do it, too.
+    #[inline]
+    pub fn settle(&mut self) {
+        let Some((index, now)) = self.deferred.take() else { return };
+        if let Some(slot) = self.slots.get_mut(index as usize).and_then(Option::as_mut) {
+            slot.schedule(now, &mut self.deadlines);
+        }
+    }
+
+    /// A lower bound of the deadlines of all entries.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let entered = self.deadlines.first().map(|&(at, _)| at);
+        let deferred = self.deferred.and_then(|(index, now)| Some(self.slot(index)?.deadline(now)));
+        let or_never = |at: Option<Instant>| at.unwrap_or(Instant::FAR_FUTURE);
+        let earliest = or_never(entered).min(or_never(deferred));
+        (earliest < Instant::FAR_FUTURE).then_some(earliest)
+    }
+
+    /// Removes a deadline that is reached at `now`, and returns the index of its entry, and for how long the deadline had
+    /// been reached: a time in which this host did not call the table. The caller must call the entry and then
+    /// [`Self::update`], even if none of its timers is due any more.
+    pub fn pop_due(&mut self, now: Instant) -> Option<(u32, Duration)> {
+        self.settle();
+        let (at, index) = *self.deadlines.first().filter(|&&(at, _)| at <= now)?;
+        self.deadlines.pop_first();
+        if let Some(slot) = self.slot_mut(index) {
+            slot.scheduled = Instant::FAR_FUTURE;
+        }
+        Some((index, now - at))
+    }
+
+    /// The first entry in the queue of those that may have a packet to transmit. It stays first until
+    /// [`Self::rotate_ready`] or [`Self::pop_ready`].
+    #[inline]
+    pub fn first_ready(&mut self) -> Option<u32> {
+        self.settle();
+        loop {
+            let key = *self.ready.front()?;
+            if self.find(key).is_some() {
+                return Some(key.index);
+            }
+            self.ready.pop_front();
+        }
+    }
+}
+
+impl<T> Slot<T> {
+    #[inline]
+    fn enqueue(&mut self, ready: &mut VecDeque<Key>) {
+        if !self.is_ready {
+            self.is_ready = true;
+            ready.push_back(self.key);
+        }
     }
 }
 
 impl<T: Timed> Slot<T> {
+    /// The earliest timer, [`Instant::FAR_FUTURE`] without one; `now` if that is in the past.
+    #[inline]
+    fn deadline(&self, now: Instant) -> Instant {
+        self.value.next_timeout().unwrap_or(Instant::FAR_FUTURE).max(now)
+    }
+
     #[inline]
     fn schedule(&mut self, now: Instant, deadlines: &mut BTreeSet<(Instant, u32)>) {
-        let next = self.value.next_timeout().unwrap_or(Instant::FAR_FUTURE).max(now);
+        let next = self.deadline(now);
         if next < self.scheduled {
             let before = std::mem::replace(&mut self.scheduled, next);
             if before < Instant::FAR_FUTURE {
@@ -382,6 +436,47 @@ mod tests {
     }
 
     #[test]
+    fn a_deferred_deadline_is_that_after_the_last_call() {
+        let mut table = Timers::default();
+        let index = add(&mut table, None).index();
+        let call = |table: &mut Timers, timer: u64| {
+            *table.get_mut(index).expect("an entry").1 = Some(timer);
+            table.update_later(Instant::ZERO, index);
+        };
+        call(&mut table, 10);
+        assert_eq!(table.next_deadline(), Some(ms(10)), "before it is entered");
+        call(&mut table, 20);
+        assert_eq!((table.next_deadline(), due(&mut table, 19)), (Some(ms(20)), None));
+        // It is entered by now, and stays; so it is when the queue is asked, and when another is called.
+        call(&mut table, 30);
+        assert_eq!((table.next_deadline(), due(&mut table, 20)), (Some(ms(20)), Some(index)));
+        call(&mut table, 35);
+        assert_eq!(table.first_ready(), Some(index));
+        call(&mut table, 60);
+        assert_eq!((table.next_deadline(), due(&mut table, 35)), (Some(ms(35)), Some(index)));
+        call(&mut table, 40);
+        let other = add(&mut table, None).index();
+        *table.get_mut(other).expect("an entry").1 = Some(50);
+        table.update_later(Instant::ZERO, other);
+        assert_eq!((table.next_deadline(), table.remove(index)), (Some(ms(40)), Some(Some(40))));
+        assert_eq!(table.next_deadline(), Some(ms(50)));
+        assert_eq!((table.remove(other), table.next_deadline()), (Some(Some(50)), None));
+        assert_eq!(table.insert(Some(5)).index(), other);
+        assert_eq!(table.next_deadline(), None, "another entry at the same index");
+    }
+
+    #[test]
+    fn a_deferred_deadline_is_late_since_it_was_reached() {
+        let mut table = Timers::default();
+        let index = add(&mut table, None).index();
+        for now in [0, 50] {
+            *table.get_mut(index).expect("an entry").1 = Some(10);
+            table.update_later(ms(now), index);
+        }
+        assert_eq!(table.pop_due(ms(50)), Some((index, Duration::from_millis(40))));
+    }
+
+    #[test]
     fn ready_entries_take_turns_and_removed_ones_are_none_of_them() {
         let mut table = Timers::default();
         let keys = [(); 3].map(|()| add(&mut table, None));
@@ -408,7 +503,11 @@ mod tests {
             match rng.u32() % 8 {
                 0 => drop(table.remove(index)),
                 1 | 2 if table.len() < 20 => drop(add(&mut table, timer)),
-                3..6 if table.get(index).is_some() => set(&mut table, index, timer),
+                3..5 if table.get(index).is_some() => set(&mut table, index, timer),
+                5 if table.get(index).is_some() => {
+                    *table.get_mut(index).expect("an entry").1 = timer;
+                    table.update_later(ms(now), index);
+                }
                 6 => now += u64::from(rng.u32() % 10),
                 _ => {
                     let found = ready(&mut table);

@@ -9,6 +9,7 @@ use crate::BitRate;
 
 /// An invalid text for a quantity.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
 pub enum UnitError {
     /// The text does not begin with a number.
     #[error("`{0}` does not begin with a number")]

@@ -224,8 +224,8 @@ impl Log {
         }
     }
 
-    /// A sink for one endpoint. Several endpoints may share a log if their association numbers differ; an event
-    /// whose time is before the one written last gets the latter's time.
+    /// A sink for one endpoint. Several endpoints may share a log if their association numbers differ. Times in the log
+    /// never decrease: an event that is earlier than the previous one is written with the time of that one.
     #[must_use]
     pub fn sink(&self) -> Box<dyn TraceSink> {
         Box::new(Sink(self.clone()))

@@ -1,5 +1,6 @@
-//! The state of a sender: outstanding data, paths, groups, and the present recovery. Mechanisms read
-//! it and decide; [`LossRecovery`](crate::LossRecovery) changes it.
+//! The state of a sender: outstanding data, paths, groups, and the present recovery. Mechanisms read it and decide;
+//! [`LossRecovery`](crate::LossRecovery) changes it. Some transitions of a mechanism change it, too: what it notes of a
+//! unit or a path, and counters.
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -144,7 +145,9 @@ impl<P> State<P> {
     /// Whether the peer is to be asked to acknowledge units of `group` at once.
     #[inline]
     pub(crate) fn wants_immediate_ack(&self, group: u8) -> bool {
-        self.groups.config(group).sctp.sack_immediately && self.is_thin(group)
+        self.groups.has_mechanisms
+            && self.groups.config(group).sctp.sack_immediately
+            && self.is_thin(group)
     }
 
     /// Whether `group` backs off because of a queue on `path`.
@@ -313,8 +316,7 @@ impl<P> State<P> {
         }
     }
 
-    /// Withdraws the permission to exceed the window for a retransmission from paths that have nothing to
-    /// retransmit.
+    /// Withdraws the permission to exceed the window for a retransmission from paths that have nothing to retransmit.
     pub(crate) fn settle_gates(&mut self) {
         for path in self.paths.numbers() {
             let has_lost = self.outstanding.on(path).has_lost();
@@ -333,8 +335,7 @@ impl<P> State<P> {
 
 /// Paths.
 impl<P> State<P> {
-    /// The path over which a unit is retransmitted that was sent over `path`; `is_timeout` if T3-rtx declared
-    /// it lost.
+    /// The path over which a unit is retransmitted that was sent over `path`; `is_timeout` if T3-rtx declared it lost.
     pub(crate) fn destination(&self, path: u8, is_timeout: bool) -> u8 {
         match self.config.sctp.retransmission_destination {
             RetransmissionDestination::Alternate if is_timeout => self.paths.alternate_to(path),
@@ -366,8 +367,7 @@ impl<P> State<P> {
         self.paths[to].gate.open_for_retransmission();
     }
 
-    /// Chooses the paths of new data and of units that wait to be retransmitted again, after a path has
-    /// changed.
+    /// Chooses the paths of new data and of units that wait to be retransmitted again, after a path has changed.
     pub(crate) fn choose_paths(&mut self) -> Moves {
         let mut moves = Moves::default();
         if self.paths.is_one() {
@@ -488,8 +488,7 @@ impl<P> State<P> {
         has_share && !(cmt.avoid_blocking && blocks())
     }
 
-    /// Finds the earliest outstanding unit of each path that was sent once (CUC). Each unit is visited once
-    /// per path.
+    /// Finds the earliest outstanding unit of each path that was sent once (CUC). Each unit is visited once per path.
     pub(crate) fn find_pseudo_cumulative(&mut self) {
         if !self.cmt().is_some_and(|cmt| cmt.cwnd_update) {
             return;

@@ -84,7 +84,7 @@ pub struct PathCounters {
     pub packets: u64,
     /// Packets declared lost; probes of a closed window are not.
     pub packets_lost: u64,
-    /// Packets among these whose first content was a retransmission.
+    /// Packets sent whose first content was a retransmission.
     pub retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
@@ -155,7 +155,7 @@ pub struct RecoveryStatistics {
     pub packets: u64,
     /// Packets declared lost; probes of a closed window are not.
     pub packets_lost: u64,
-    /// Packets among these whose first content was a retransmission.
+    /// Packets sent whose first content was a retransmission.
     pub retransmission_packets: u64,
     /// Units sent for the first time.
     pub new_units: u64,

@@ -180,7 +180,8 @@ impl fmt::Display for FailReason {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CloseReason {
-    /// Gracefully, with everything delivered.
+    /// Gracefully: the peer has received everything, and so have we. A receiver drops messages that are larger than it takes
+    /// ([`Event::MessageDropped`] there).
     Shutdown,
     /// Aborted by us: by the application, or because the peer violated the protocol.
     Aborted {

@@ -109,7 +109,7 @@ pub struct PathStatistics {
     pub max_packet_bytes: usize,
     /// The state of path MTU discovery.
     pub mtu_discovery: PathMtuState,
-    /// Packets sent and lost.
+    /// Packets sent and lost, retransmissions, and timeouts.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub counters: PathCounters,
 }

@@ -159,6 +159,14 @@ fn forward_tsn_supported_is_reported_without_partial_reliability() {
     expect_packet!(s, [CookieEcho(_), Error { causes }] if {
         causes.flatten().eq([Cause::UnrecognizedParameters(&REPORT)])
     });
+    // The association that connects decides, not its endpoint.
+    let (mut s, _) = connecting_with_another_configuration();
+    s.peer_writes_under(0, |p| p.init(&peer_init(PEER_TAG), extensions));
+    expect_packet!(s, [InitAck(ack)] if {
+        ack.params().flatten().any(|param| {
+            param.decode() == Ok(Param::UnrecognizedParameter(&REPORT))
+        })
+    });
     let mut with = Script::server();
     with.peer_writes_under(0, |p| p.init(&peer_init(PEER_TAG), extensions));
     expect_packet!(with, [InitAck(ack)] if {

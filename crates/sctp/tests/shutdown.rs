@@ -357,6 +357,28 @@ fn lost_shutdown_complete_is_sent_again_out_of_the_blue() {
     expect_packet!(s, tag s.peer.endpoint_tag, [ShutdownComplete { t_bit: true }]);
 }
 
+/// RFC 9260 §8.4 (8): packets that the peer's SHUTDOWN ACK has overtaken get no ABORT, which could overtake our SHUTDOWN
+/// COMPLETE. A peer that never got it is still answered, and so are packets of other associations.
+#[test]
+fn packets_overtaken_by_shutdown_ack_are_not_aborted() {
+    let mut s = shutdown_sent();
+    s.peer_sends([ShutdownAck]);
+    expect_packet!(s, [ShutdownComplete { t_bit: false }]);
+    s.events();
+    s.at(40).peer_sends([Data(data(0, b"late"))]);
+    s.peer_writes(|p| p.sack(0, 0, [], []));
+    s.peer_sends([Heartbeat(b"late")]);
+    s.expect_silence();
+    s.at(1_000).peer_sends([ShutdownAck]);
+    expect_packet!(s, tag s.peer.endpoint_tag, [ShutdownComplete { t_bit: true }]);
+    let other = s.peer.endpoint_tag ^ 1;
+    s.peer_sends_under(other, [Heartbeat(b"late")]);
+    expect_packet!(s, tag other, [Abort { t_bit: true, .. }]);
+    // A cookie is valid for 60 s, and for up to 10 s more.
+    s.at(80_000).peer_sends([Heartbeat(b"much later")]);
+    expect_packet!(s, tag s.peer.endpoint_tag, [Abort { t_bit: true, .. }]);
+}
+
 /// The same while the application has not read the last event or message yet.
 #[test]
 fn lost_shutdown_complete_is_sent_again_though_messages_are_unread() {

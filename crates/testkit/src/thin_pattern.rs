@@ -103,7 +103,7 @@ impl<S: Stream> Network<S> {
         for end in 0..2 {
             let mut packet = Vec::new();
             while let Some(route) = self.ends[end].poll_transmit(self.now, &mut packet) {
-                if end == 0 && self.is_lost(&packet) {
+                if end == 0 && self.take_loss(&packet) {
                     continue;
                 }
                 self.sent += 1;
@@ -116,7 +116,7 @@ impl<S: Stream> Network<S> {
         while self.ends[0].poll_event().is_some() {}
     }
 
-    fn is_lost(&mut self, packet: &[u8]) -> bool {
+    fn take_loss(&mut self, packet: &[u8]) -> bool {
         let is_lost = self.lost.1 > 0 && S::carries(packet, self.lost.0);
         self.lost.1 -= u32::from(is_lost);
         is_lost

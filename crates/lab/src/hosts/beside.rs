@@ -62,8 +62,8 @@ impl<C: Counter> WithTransfer<C> {
         }
     }
 
-    /// Whether `event` concerns the transfer alone.
-    fn is_of_transfer(&mut self, (id, event): &(AssociationId, Event)) -> bool {
+    /// Updates the transfer by `event`. Returns whether the event concerns the transfer alone.
+    fn take_of_transfer(&mut self, (id, event): &(AssociationId, Event)) -> bool {
         match event {
             Event::Connected { incoming: false, .. } => {
                 let is_set = self.endpoint.set_priority(Instant::ZERO, *id, MESSAGES, PRIORITY);
@@ -99,7 +99,7 @@ impl<C: Counter> Machine for WithTransfer<C> {
     fn poll_event(&mut self) -> Option<Self::Event> {
         loop {
             let event = self.endpoint.poll_event()?;
-            if !self.is_of_transfer(&event) {
+            if !self.take_of_transfer(&event) {
                 return Some(event);
             }
         }

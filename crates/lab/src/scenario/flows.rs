@@ -301,7 +301,7 @@ impl Part<'_> {
             }
         };
         let kind = Kind::Thin(carrier, all, probe);
-        if self.is_in_udp(flow) {
+        if self.check_encapsulation(flow) {
             return Ok((sender.over_udp(), receiver.over_udp(), kind));
         }
         Ok((sender, receiver, kind))
@@ -328,7 +328,7 @@ impl Part<'_> {
         &mut self,
         flow: &ThinFlow,
     ) -> Result<(SctpWithTransfer, SctpWithTransfer), Problem> {
-        self.has_one_network();
+        self.refuse_second_network();
         let ends = flow.connection().sctp(self.problems);
         let end = |config, name| {
             let endpoint = sctp(config, Vec::new(), &self.seed.split(name))?;
@@ -338,8 +338,8 @@ impl Part<'_> {
         Ok((end(ends.sender, "sender")?, end(ends.receiver, "receiver")?))
     }
 
-    /// Whether the packets of `flow` are encapsulated in UDP.
-    fn is_in_udp(&mut self, flow: &ThinFlow) -> bool {
+    /// Returns whether the packets of `flow` are encapsulated in UDP. Reports a problem if they cannot be.
+    fn check_encapsulation(&mut self, flow: &ThinFlow) -> bool {
         let is_wanted = flow.encapsulation == Encapsulation::Udp;
         if is_wanted && flow.transport == TransportKind::Tcp {
             self.problems.add("encapsulation", "it is for SCTP: leave it out");
@@ -420,7 +420,7 @@ impl Part<'_> {
 
     /// Creates both ends of a TCP flow.
     fn tcp(&mut self, connection: &Connection<'_>) -> Result<(Tcp, Tcp, Probe), Problem> {
-        self.has_one_network();
+        self.refuse_second_network();
         let ends = connection.tcp(self.problems);
         let probe = Probe::new(ends.sender.mss.into(), CopyLedger::default());
         let mut sender = tcp(ends.sender, &self.seed.split("sender"))?;
@@ -430,7 +430,7 @@ impl Part<'_> {
 
     /// Creates both ends of a flow over another implementation.
     fn rival(&mut self, flow: &ThinFlow) -> Result<[RivalEndpoint; 2], Problem> {
-        self.has_one_network();
+        self.refuse_second_network();
         let rival = flow.rival().ok_or_else(|| Problem::of("profile", "no such profile"))?;
         let new = if flow.transfer { RivalEndpoint::with_transfer } else { RivalEndpoint::new };
         let end = |role, name| {
@@ -446,21 +446,21 @@ impl Part<'_> {
         connection: &Connection<'_>,
         is_unordered: bool,
     ) -> Result<[KernelMachine<P>; 2], Problem> {
-        self.has_one_network();
+        self.refuse_second_network();
         let flow = (self.name, self.scenario);
         let hosts = kernel::hosts(self.kernel, flow, (connection, is_unordered), self.place)?;
         Ok(hosts.map(KernelMachine::new))
     }
 
     /// Reports a problem if the flow uses both networks, because TCP and UDP have one address.
-    fn has_one_network(&mut self) {
+    fn refuse_second_network(&mut self) {
         if self.place.second.is_some() {
             self.problems.add("over", "`both` is for SCTP: choose `first` or `second`");
         }
     }
 
     fn web(&mut self, flow: &WebFlow) -> Made {
-        self.has_one_network();
+        self.refuse_second_network();
         let default = WebClient::default();
         let client = WebClient {
             min_bytes: flow.min_bytes.unwrap_or(default.min_bytes),
@@ -484,7 +484,7 @@ impl Part<'_> {
     }
 
     fn udp(&mut self, flow: &UdpFlow) -> Made {
-        self.has_one_network();
+        self.refuse_second_network();
         let source = flow.traffic.source(&self.seed.split("traffic"));
         let source = source.map_err(|error| Problem::of("traffic", error))?;
         let (start, end) = (starts(flow.start.as_ref()), self.scenario.end());

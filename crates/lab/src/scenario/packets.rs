@@ -223,6 +223,7 @@ fn words(cause: DropCause) -> &'static str {
     match cause {
         DropCause::Link { cause: LossCause::Uniform, .. } => "uniform",
         DropCause::Link { cause: LossCause::Burst, .. } => "burst",
+        DropCause::Link { cause: LossCause::Red, .. } => "red",
         DropCause::Link { cause: LossCause::Queue, .. } => "queue",
         DropCause::Link { cause: LossCause::Listed, .. } => "listed",
         _ => "undeliverable",

@@ -21,8 +21,7 @@ pub enum LossDetection {
         #[cfg_attr(feature = "serde", serde(default))]
         early_retransmit: bool,
     },
-    /// TCP with SACK: `IsLost` on the scoreboard (RFC 6675 §4). Duplicate ACKs are counted if the peer has no
-    /// SACK.
+    /// TCP with SACK: `IsLost` on the scoreboard (RFC 6675 §4). Duplicate ACKs are counted if the peer has no SACK.
     Scoreboard {
         /// The reordering tolerated.
         #[cfg_attr(feature = "serde", serde(default))]
@@ -30,9 +29,8 @@ pub enum LossDetection {
     },
     /// TCP without SACK: duplicate acknowledgements (RFC 5681 §3.2, RFC 6582).
     DuplicateAcks,
-    /// RACK: a packet is lost if a packet sent later has arrived, and a round trip and a reordering window
-    /// have passed since the first was sent (RFC 8985 §6). Duplicate ACKs are counted if a TCP peer has no
-    /// SACK.
+    /// RACK: a packet is lost if a packet sent later has arrived, and a round trip and a reordering window have passed
+    /// since the first was sent (RFC 8985 §6). Duplicate ACKs are counted if a TCP peer has no SACK.
     Rack,
 }
 
@@ -91,9 +89,8 @@ impl Default for LossDetection {
     }
 }
 
-/// How the windows of paths that are used at once depend on each other. Resource pooling makes them together
-/// as aggressive as one flow (Dreibholz, Becke, Adhari and Rathgeb 2011; draft-tuexen-tsvwg-sctp-multipath,
-/// "CMT/RPv2").
+/// How the windows of paths that are used at once depend on each other. Resource pooling makes them together as
+/// aggressive as one flow (Dreibholz, Becke, Adhari and Rathgeb 2011; draft-tuexen-tsvwg-sctp-multipath, "CMT/RPv2").
 ///
 /// With cᵢ for the window of path i and rᵢ for its smoothed round-trip time, path P has the share
 ///
@@ -105,10 +102,9 @@ impl Default for LossDetection {
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Coupling {
-    /// The windows together are as aggressive as one flow (resource pooling v2). Paths that share a
-    /// bottleneck take one flow's share there. Disjoint paths are filled if their queues hold some round
-    /// trips of data, and less if the queues are shorter, since a loss on either path halves the rate of
-    /// both.
+    /// The windows together are as aggressive as one flow (resource pooling v2). Paths that share a bottleneck take one
+    /// flow's share there. Disjoint paths are filled if their queues hold some round trips of data, and less if the
+    /// queues are shorter, since a loss on either path halves the rate of both.
     ResourcePoolingV2,
 }
 
@@ -164,14 +160,12 @@ impl SpuriousConfig {
 pub enum RetransmissionDestination {
     /// The path over which the data was sent.
     Same,
-    /// After a timeout another active path, otherwise the path over which the data was sent
-    /// (RFC 9260 §6.4).
+    /// After a timeout another active path, otherwise the path over which the data was sent (RFC 9260 §6.4).
     #[default]
     Alternate,
     /// Another active path, however the loss was detected (RFC 2960 §6.4).
     Elsewhere,
-    /// Any path whose window has room, chosen at random, so that the retransmission is sent as soon as
-    /// possible.
+    /// Any path whose window has room, chosen at random, so that the retransmission is sent as soon as possible.
     Asap,
     /// The path with the lowest loss rate; of equals one at random.
     LossRate,
@@ -179,9 +173,8 @@ pub enum RetransmissionDestination {
     Cwnd,
     /// The path with the largest slow start threshold; of equals one at random.
     Ssthresh,
-    /// The path with the largest window; of equals, the one with the largest slow start
-    /// threshold, then with the fewest timeouts within 30 s, then with the longest
-    /// time since the last one; then one at random.
+    /// The path with the largest window; of equals, the one with the largest slow start threshold, then with the fewest
+    /// timeouts within 30 s, then with the longest time since the last one; then one at random.
     Csi,
     /// The active path that loses least of what was just lost over the path of the first transmission, as measured for
     /// each pair of paths; another one while little was measured. Redundant copies in packets of their own take it, too.
@@ -249,10 +242,8 @@ pub enum ThinTest {
     /// `in_flight <= (pttfr + 1) / (1 - lossrate)`, over packets (Petlund 2009 §5.1, Fig. 3).
     #[default]
     PacketsInFlight,
-    /// Fewer than four packets in flight, and not in the initial slow start: the test of Linux
-    /// (`tcp_stream_is_thin`).
+    /// Fewer than four packets in flight, and not in the initial slow start: the test of Linux (`tcp_stream_is_thin`).
     Linux,
-    /// At most this many packets in flight, for a sender whose mechanisms do not wait for ACKs of later
-    /// packets.
+    /// At most this many packets in flight, for a sender whose mechanisms do not wait for ACKs of later packets.
     Packets(u8),
 }

@@ -76,9 +76,8 @@ config! {
     #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct DelayedCopyConfig {
         /// Copies after each retransmission, except those of T3-rtx; `None` is off. With one copy, the loss of a
-        /// retransmission costs another round trip only if the copy is lost, too. Bundled copies that were
-        /// sent since the original count as delayed copies: when the probe timer expires, only those still
-        /// missing are sent.
+        /// retransmission costs another round trip only if the copy is lost, too. Bundled copies that were sent since
+        /// the original count as delayed copies: when the probe timer expires, only those still missing are sent.
         #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::table_or_off"))]
         pub of_retransmissions: Option<RetransmissionCopies>,
         /// A unit is copied once if no new unit follows within this time, so that the last message of a burst

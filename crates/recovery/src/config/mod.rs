@@ -1,5 +1,4 @@
-//! A recovery configuration is a plain value: one field per mechanism, and named profiles that are
-//! values of it.
+//! A recovery configuration is a plain value: one field per mechanism, and named profiles that are values of it.
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +28,7 @@ mod profiles;
 
 config! {
     /// The loss recovery of a sender: a profile, such as [`interactive`](Self::interactive), whose fields may
-    /// be changed. The default, also of fields that a file leaves out, is [`rfc9260`](Self::rfc9260).
+    /// be changed. Fields that a file leaves out are those of [`rfc9260`](Self::rfc9260), whose values stand at the fields.
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
     #[cfg_attr(feature = "serde", serde(default = "RecoveryConfig::rfc9260", deny_unknown_fields))]
@@ -47,8 +46,7 @@ config! {
         pub missing_reports: u8,
         /// How the congestion window grows and shrinks.
         pub congestion: CongestionControl,
-        /// Max.Burst: the most data packets sent per opportunity to send; `None` is unlimited (RFC 9260 §6.1
-        /// D: 4).
+        /// Max.Burst: the most data packets sent per opportunity to send; `None` is unlimited (RFC 9260 §6.1 D: 4).
         #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::or_off"))]
         pub max_burst: Option<NonZeroU8>,
         /// The initial window, in packets at most (RFC 9260 §7.2.1 and RFC 3390 §1: 4; RFC 6928 §2: 10).
@@ -183,7 +181,8 @@ config! {
         /// Whether new data takes the path with the lowest tail latency, of the round trips and losses measured on each,
         /// instead of the primary one. Paths without new data are probed while a stream is thin and sends: with every
         /// hundredth packet, and once a second at most. A path that loses three packets in a row gets no new data;
-        /// otherwise the data changes to a path that was better by a sixth for three seconds.
+        /// otherwise the data changes to a path that was better by a sixth for three seconds. With `cmt`, new data takes all
+        /// paths; probes and retransmissions are as without.
         pub lowest_tail: bool,
         /// Concurrent multipath transfer: how all paths are used at once; `None` uses one path at a time.
         #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::table_or_off"))]
@@ -210,10 +209,9 @@ config! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct TcpConfig {
-        /// Limited transmit: each of the first two duplicate ACKs allows a new unit to be sent beyond the
-        /// window (RFC 3042 §2). It matters only for a peer without SACK: with a scoreboard, data
-        /// acknowledged above a hole is no longer in flight, so that the window itself allows a new unit (RFC
-        /// 6675 §5 step 3).
+        /// Limited transmit: each of the first two duplicate ACKs allows a new unit to be sent beyond the window (RFC
+        /// 3042 §2). It matters only for a peer without SACK: with a scoreboard, data acknowledged above a hole is no
+        /// longer in flight, so that the window itself allows a new unit (RFC 6675 §5 step 3).
         pub limited_transmit: bool,
         /// Eifel detection: a recovery episode was spurious if the first acknowledgement echoes a timestamp older
         /// than the retransmission's (RFC 3522). What follows from that; `None` is off.
@@ -252,8 +250,7 @@ config! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct ThinTcpConfig {
-        /// Whether small segments are sent while data is unacknowledged, that is, whether Nagle's algorithm
-        /// is off.
+        /// Whether small segments are sent while data is unacknowledged, that is, whether Nagle's algorithm is off.
         pub no_delay: bool,
         /// Whether a stream is also thin with any number of packets in flight if they have half an MSS of data or
         /// less on average (Petlund 2008 §2). Timers (§3.1) and `no_delay` look at the number alone.
@@ -271,8 +268,7 @@ impl ThinTcpConfig {
 
 config! {
     const
-    /// The mechanisms of a sender while a stream is thin, one per field. All are off by default
-    /// ([`OFF`](Self::OFF)).
+    /// The mechanisms of a sender while a stream is thin, one per field. All are off by default ([`OFF`](Self::OFF)).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct ThinConfig {
@@ -289,8 +285,7 @@ config! {
         /// With `None`, every timeout doubles it (Petlund 2009 §5.3; Linux: 6).
         #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::or_off"))]
         pub linear_timeouts: Option<NonZeroU8>,
-        /// M4, T2: whether a unit is declared lost at the first missing report or duplicate ACK (Petlund 2009
-        /// §5.4).
+        /// M4, T2: whether a unit is declared lost at the first missing report or duplicate ACK (Petlund 2009 §5.4).
         pub first_indication: bool,
         /// RDB: a packet with new data also carries copies of units in flight (Petlund 2008; Petlund 2009 §8);
         /// `None` is off.
@@ -303,7 +298,7 @@ config! {
         /// exceeds it. If most ACKs cover several packets, the sample is taken from the oldest of them, at
         /// which T3-rtx starts, not from the newest. And a duplicate report, which proves that both
         /// transmissions of a packet arrived, gives a sample of the first: Karn's algorithm forbids ambiguous
-        /// samples, and this one is not.
+        /// samples, and this one is not. Off by default, on in `interactive`.
         pub ack_delay_samples: bool,
         /// The probe timer, which retransmits each packet that is not acknowledged in time (compare the PTO
         /// of RFC 9002 §6.2); `None` leaves losses to T3-rtx and missing reports.
@@ -314,15 +309,15 @@ config! {
         /// The budget of all redundant copies, bundled and delayed. Unlimited by default.
         pub copy_budget: CopyBudget,
         /// When messages must arrive that have no deadline of their own, and with which probability: the planner sends as
-        /// many copies as that needs, within `copy_budget`, and late ones, too, unless the application gives them up.
+        /// many copies as that needs, within `copy_budget`, and late ones, too, unless the application gives them up. `None`
+        /// by default.
         #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::table_or_off"))]
         pub deadline: Option<Deadline>,
-        /// The queueing delay, above 0 and at most 60 s, at which redundant copies stop; `None` ignores
-        /// queues. With a shorter delay the budget of copies falls linearly, to zero at this delay. From this
-        /// delay on, probes also double their timeout from the first unanswered one, and after each probe new
-        /// data waits for the next ACK, to be sent together. A loss of 30 % of the packets stops copies as
-        /// well, one of 40 % slows probes. A higher limit gives lower latency beside greedy senders, at their
-        /// cost.
+        /// The queueing delay, above 0 and at most 60 s, at which redundant copies stop; `None` ignores queues. With a
+        /// shorter delay the budget of copies falls linearly, to zero at this delay. From this delay on, probes also
+        /// double their timeout from the first unanswered one, and after each probe new data waits for the next ACK, to
+        /// be sent together. A loss of 30 % of the packets stops copies as well, one of 40 % slows probes. A higher
+        /// limit gives lower latency beside greedy senders, at their cost.
         #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::optional_duration"))]
         pub queue_delay_limit: Option<Duration>,
         /// Mechanisms of SCTP only.
@@ -385,9 +380,8 @@ impl ThinConfig {
         Self { bundling: Some(BundlingConfig::ALL), copy_budget, ..self }
     }
 
-    /// Adds redundant copies: all data in flight that fits is bundled with new data, and
-    /// each retransmission is sent twice. The budget is enough for a loss of 10 % each way, and for two
-    /// copies of all new data.
+    /// Adds redundant copies: all data in flight that fits is bundled with new data, and each retransmission is sent
+    /// twice. The budget is enough for a loss of 10 % each way, and for two copies of all new data.
     pub(crate) const fn redundant(self) -> Self {
         let bundling = Some(BundlingConfig::ALL);
         let copies = DelayedCopyConfig {

@@ -6,8 +6,7 @@ use rexmit_core::config;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-/// The least value of `min_margin`: a shorter margin would probe more often than anything can be
-/// acknowledged.
+/// The least value of `min_margin`: a shorter margin would probe more often than anything can be acknowledged.
 const LEAST_MARGIN: Duration = Duration::from_micros(100);
 /// The least value of `silence`: a shorter one would be a pause of the host rather than of the path.
 const LEAST_SILENCE: Duration = Duration::from_millis(10);
@@ -33,7 +32,7 @@ config! {
         /// timeout is the slowest of the last 256 samples, which one packet in 257 exceeds.
         pub late_per_mille: u16,
         /// After this time without an ACK, 10 ms to 60 s (default 300 ms), and at least four probe timeouts,
-        /// the path is silent: one packet of outstanding data is sent per timeout, but at most every 100 ms,
+        /// the path is silent: one packet of outstanding data, and new data (SCTP), is sent per timeout, but at most every 100 ms,
         /// and after ten seconds every second, while T3-rtx backs off as usual. Before that, from the ninth
         /// round of probes without an ACK of a first transmission, the timeout doubles with each round.
         #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::duration"))]

@@ -176,8 +176,7 @@ impl RecoveryConfig {
         Self::thin().robust()
     }
 
-    /// `f-rto`: [`rfc9260`](Self::rfc9260) with F-RTO: a spurious timeout is detected, and undone
-    /// (RFC 5682).
+    /// `f-rto`: [`rfc9260`](Self::rfc9260) with F-RTO: a spurious timeout is detected, and undone (RFC 5682).
     #[must_use]
     pub fn f_rto() -> Self {
         let spurious = SpuriousConfig::OFF.f_rto(Some(SpuriousResponse::Undo));
@@ -224,8 +223,7 @@ impl RecoveryConfig {
         Self { sctp: sctp.lowest_tail(true), ..interactive }
     }
 
-    /// `rack`: [`rfc9260`](Self::rfc9260) with the reordering window of RACK: a loss is detected by time
-    /// (RFC 8985).
+    /// `rack`: [`rfc9260`](Self::rfc9260) with the reordering window of RACK: a loss is detected by time (RFC 8985).
     #[must_use]
     pub fn rack() -> Self {
         Self { loss_detection: LossDetection::Rack, ..Self::rfc9260() }
@@ -372,7 +370,7 @@ impl RecoveryConfig {
         Self { loss_detection: LossDetection::Rack, spurious, ..self }
     }
 
-    /// This configuration with the three parts of RR-SCTP (§4): duplicate reports detect spurious episodes,
+    /// This configuration with the three parts of RR-SCTP (its §4): duplicate reports detect spurious episodes,
     /// these are undone, and the reordering threshold is adaptive.
     fn robust(self) -> Self {
         Self {

@@ -410,8 +410,7 @@ impl LossDetector {
         }
     }
 
-    /// Called when T3-rtx of `path` expires, perhaps because a high reordering threshold delayed the
-    /// detection.
+    /// Called when T3-rtx of `path` expires, perhaps because a high reordering threshold delayed the detection.
     pub(crate) fn on_timeout<P>(&mut self, path: u8, state: &State<P>) {
         let needed = self.needed_so_far(state.outstanding.on(path).earliest, state);
         self.tolerance.iter_mut().for_each(|it| it.on_timeout(path, needed, state));
@@ -448,8 +447,7 @@ struct Overtaken {
     reports: u16,
     /// Reports of earlier transmissions.
     earlier: u16,
-    /// Whether the unit was declared lost already; further reports are counted but do not declare it lost
-    /// again.
+    /// Whether the unit was declared lost already; further reports are counted but do not declare it lost again.
     is_declared_lost: bool,
 }
 
@@ -523,9 +521,8 @@ impl MissingReports {
         self.overtaken.remove(&unit).as_ref().map(Overtaken::in_all)
     }
 
-    /// Counts the missing reports of an ACK, and returns the units that reach their threshold, in ascending
-    /// order. With SFR a unit is reported missing only by the ACK of a later unit that was sent over the same
-    /// path.
+    /// Counts the missing reports of an ACK, and returns the units that reach their threshold, in ascending order. With
+    /// SFR a unit is reported missing only by the ACK of a later unit that was sent over the same path.
     fn count<P>(
         &mut self,
         range: &AckRange,
@@ -578,8 +575,7 @@ impl MissingReports {
         })
     }
 
-    /// With SFR: the paths, one bit each, that have nothing in flight whose ACK could report a missing unit
-    /// again.
+    /// With SFR: the paths, one bit each, that have nothing in flight whose ACK could report a missing unit again.
     fn paths_without_report<P>(&self, state: &State<P>) -> u64 {
         let has_none = |&path: &u8| {
             let outstanding = &state.outstanding;
@@ -624,8 +620,7 @@ pub(crate) struct AckRange {
     pub(crate) highest_in_blocks: u64,
     pub(crate) highest_newly_acked: Option<u64>,
     pub(crate) lowest_newly_acked: Option<u64>,
-    /// DAC: the number of reports that this ACK counts as, for units sent before everything newly
-    /// acknowledged.
+    /// DAC: the number of reports that this ACK counts as, for units sent before everything newly acknowledged.
     pub(crate) reports: u16,
 }
 
@@ -642,9 +637,8 @@ fn may_be_fast_retransmitted<P>(outstanding: &Outstanding<P>, unit: u64) -> bool
 
 /// Duplicate acknowledgements since the cumulative point moved: loss detection for a peer without SACK (RFC 5681 §3.2, RFC 6582).
 ///
-/// Each shows that some segment has left the network, but not which. RFC 5681 inflates cwnd by a segment;
-/// here the segment is subtracted from the flight, which allows the same transmissions and leaves the window
-/// unchanged.
+/// Each shows that some segment has left the network, but not which. RFC 5681 inflates cwnd by a segment; here the
+/// segment is subtracted from the flight, which allows the same transmissions and leaves the window unchanged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DuplicateAcks {
     count: u32,
@@ -672,9 +666,8 @@ impl DuplicateAcks {
         self.partial.is_some()
     }
 
-    /// Called for a partial ACK of `acked` bytes. Bytes counted as departed are now known to have arrived,
-    /// except the segment retransmitted (RFC 6582 §3.2 step 3). Returns whether this is the first partial ACK
-    /// of the recovery.
+    /// Called for a partial ACK of `acked` bytes. Bytes counted as departed are now known to have arrived, except the
+    /// segment retransmitted (RFC 6582 §3.2 step 3). Returns whether this is the first partial ACK of the recovery.
     pub(crate) fn on_partial(&mut self, acked: u64, packet: u64) -> bool {
         let sent_again = if acked >= packet { packet } else { 0 };
         self.departed = self.departed.saturating_sub(acked - sent_again);

@@ -17,11 +17,9 @@ const PERSIST: u8 = 16;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
-    /// The packet sent last among those that have arrived, and its round trip time: `RACK.segment`,
-    /// `RACK.rtt`.
+    /// The packet sent last among those that have arrived, and its round trip time: `RACK.segment`, `RACK.rtt`.
     newest: Option<(PacketNumber, Duration)>,
-    /// `RACK.min_RTT`: the minimum of the current period and of the one before, and when the current one
-    /// began.
+    /// `RACK.min_RTT`: the minimum of the current period and of the one before, and when the current one began.
     min_rtt: Option<(Duration, Duration, Instant)>,
     /// `RACK.reordering_seen` (step 3): a unit that was sent once arrived below an acknowledged one.
     pub(super) has_seen_reordering: bool,

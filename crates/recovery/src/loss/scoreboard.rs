@@ -71,10 +71,9 @@ impl Scoreboard {
         Verdict { lost, begins_recovery }
     }
 
-    /// A unit that may be lost, to be sent in a recovery that has nothing declared lost and nothing new to
-    /// send, so that ACKs keep coming (`NextSeg` rules 3 and 4). First the units below the highest
-    /// acknowledged one, each once; then, once per recovery and after the cumulative point moved, the highest
-    /// unit not acknowledged.
+    /// A unit that may be lost, to be sent in a recovery that has nothing declared lost and nothing new to send, so
+    /// that ACKs keep coming (`NextSeg` rules 3 and 4). First the units below the highest acknowledged one, each once;
+    /// then, once per recovery and after the cumulative point moved, the highest unit not acknowledged.
     pub(super) fn next_rescue<P>(&self, outstanding: &Outstanding<P>) -> Option<u64> {
         let acknowledged = outstanding.acknowledged();
         let is_in_flight = |&unit: &u64| outstanding.unit(unit).is_some_and(Unit::is_in_flight);
@@ -115,8 +114,7 @@ impl Scoreboard {
         None
     }
 
-    /// Moves the frontier up to `frontier`, and calls `on_hole` for each hole from `first` on that it
-    /// passes.
+    /// Moves the frontier up to `frontier`, and calls `on_hole` for each hole from `first` on that it passes.
     fn advance(
         &mut self,
         acknowledged: &RangeSet,
@@ -166,8 +164,7 @@ impl Scoreboard {
         }
     }
 
-    /// `NextSeg` rule 3: the first hole that was not retransmitted in this recovery, with something
-    /// acknowledged above.
+    /// `NextSeg` rule 3: the first hole that was not retransmitted in this recovery, with something acknowledged above.
     fn first_hole_not_retransmitted(&self, acknowledged: &RangeSet, first: u64) -> Option<u64> {
         let mut next = first.max(self.high_rxt + 1);
         for range in acknowledged.iter_from(next) {
@@ -231,8 +228,7 @@ mod tests {
         }
     }
 
-    /// After the packet size has shrunk a unit may be larger than a packet: two of them are more
-    /// than two packets.
+    /// After the packet size has shrunk a unit may be larger than a packet: two of them are more than two packets.
     #[test]
     fn a_hole_is_lost_below_more_bytes_than_two_packets() {
         let of = |blocks, bytes| Scoreboard::frontier(&set(blocks), 3, 1000, |_| bytes);

@@ -1,5 +1,4 @@
-//! The reordering tolerated on each path before data is declared lost, and how it is estimated (RR-SCTP
-//! §4.3).
+//! The reordering tolerated on each path before data is declared lost, and how it is estimated (RR-SCTP §4.3).
 
 use crate::paths::PerPath;
 use crate::spurious::Episode;
@@ -103,8 +102,7 @@ impl Tolerance {
         self.on_mut(path).on_avoidable_timeout(window, idle);
     }
 
-    /// Called when `units` units were delivered, over any path: evidence loses weight with the units
-    /// delivered.
+    /// Called when `units` units were delivered, over any path: evidence loses weight with the units delivered.
     pub(crate) fn on_delivered(&mut self, units: u64) {
         self.paths.iter_mut().for_each(|evidence| evidence.on_delivered(units));
     }
@@ -133,8 +131,7 @@ fn most_reports<P>(state: &State<P>) -> u16 {
     if newer == 0 { u16::MAX } else { u16::try_from(newer).unwrap_or(u16::MAX) }
 }
 
-/// Whether no further report can come: no packet is in flight that was sent after the newest that has
-/// arrived.
+/// Whether no further report can come: no packet is in flight that was sent after the newest that has arrived.
 pub(super) fn is_last_report<P>(state: &State<P>) -> bool {
     let outstanding = &state.outstanding;
     let newest = outstanding.acknowledged().max().and_then(|unit| outstanding.unit(unit));
@@ -199,11 +196,10 @@ impl Histogram {
 /// A loss threshold that follows the reordering of the path (RR-SCTP §4.3; RR-TCP: Zhang, Karp,
 /// Floyd, Peterson, ICNP 2003).
 ///
-/// A unit that arrives after `crf` reports of it missing *needed* a threshold of `crf + 1`, the threshold
-/// being the number of reports after which a unit is declared lost. The threshold is the percentile `pef` of
-/// a histogram of the needed values that exceed the standard threshold. A retransmitted unit is entered only
-/// when a duplicate report proves that its original arrived, and only if it was sent in the latest episode
-/// (the sender checks both).
+/// A unit that arrives after `crf` reports of it missing *needed* a threshold of `crf + 1`, the threshold being the
+/// number of reports after which a unit is declared lost. The threshold is the percentile `pef` of a histogram of the
+/// needed values that exceed the standard threshold. A retransmitted unit is entered only when a duplicate report
+/// proves that its original arrived, and only if it was sent in the latest episode (the sender checks both).
 ///
 /// `pef` rises by [`STEP`] when a fast retransmit proves spurious. It falls when a timeout occurs that the
 /// standard threshold would have avoided, by as many steps as the timeout costs more than a spurious fast

@@ -281,10 +281,9 @@ pub struct Flight {
 
 /// The packets of one association, oldest first, with the fate of each, and data in flight on each path.
 ///
-/// Packets are counted whatever their content, because the thin test uses packets in flight, not chunks or
-/// bytes (Petlund 2009 §5). A packet ends with its last unit in flight, and has the fate of this unit:
-/// acknowledged, declared lost, or superseded by a retransmission. Packets with a known fate are forgotten
-/// once nothing older is in flight.
+/// Packets are counted whatever their content, because the thin test uses packets in flight, not chunks or bytes
+/// (Petlund 2009 §5). A packet ends with its last unit in flight, and has the fate of this unit: acknowledged, declared
+/// lost, or superseded by a retransmission. Packets with a known fate are forgotten once nothing older is in flight.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SentPackets {
     first: u64,
@@ -566,13 +565,13 @@ impl<P> Outstanding<P> {
     /// Moves the cumulative point past the first unit, which is acknowledged or abandoned, and returns it.
     #[inline]
     pub(crate) fn deliver_first(&mut self) -> Option<Unit<P>> {
-        let mut unit = self.units.pop_front()?;
+        let unit = self.units.front_mut()?;
         if let Some(repeats) = unit.repeats.take() {
             self.history.on_delivered(self.first, repeats);
         }
         self.first += 1;
         self.bytes -= u64::from(unit.bytes);
-        Some(unit)
+        self.units.pop_front()
     }
 
     /// Forgets acknowledged ranges that the cumulative point has passed.
@@ -580,8 +579,7 @@ impl<P> Outstanding<P> {
         self.acknowledged.remove_below(self.first);
     }
 
-    /// Adds an acknowledged range above the cumulative point, and appends the parts of it that are new to
-    /// `new`.
+    /// Adds an acknowledged range above the cumulative point, and appends the parts of it that are new to `new`.
     pub(crate) fn add_acknowledged(&mut self, start: u64, end: u64, new: &mut Runs) {
         self.acknowledged.insert_range(start, end, |from, to| new.push((from, to)));
     }
@@ -615,8 +613,7 @@ impl<P> Outstanding<P> {
         reneged
     }
 
-    /// Finds the earliest unit outstanding on `path`, upwards from where it was: each unit is passed over
-    /// once.
+    /// Finds the earliest unit outstanding on `path`, upwards from where it was: each unit is passed over once.
     pub(crate) fn advance_earliest(&mut self, path: u8) {
         let from = self.on(path).earliest.max(self.first);
         let is_it = |u: &Unit<P>| u.path == path && u.is_outstanding();
@@ -638,8 +635,8 @@ impl<P> Outstanding<P> {
 
 /// Repeated transmissions.
 impl<P> Outstanding<P> {
-    /// Called when the receiver reports `unit` as a duplicate. `None` if no transmission that is remembered
-    /// explains it.
+    /// Called when the receiver reports `unit` as a duplicate. Returns the transmission to which the report is attributed:
+    /// the oldest redundant one without a report, else the oldest other one. `None` if none is left.
     pub(crate) fn on_duplicate_report(&mut self, unit: u64) -> Option<Repeat> {
         let explained = self.repeats_mut(unit)?.on_duplicate_report()?;
         self.history.on_explained();

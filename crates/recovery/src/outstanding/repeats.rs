@@ -119,8 +119,8 @@ impl Repeats {
         self.first.iter_mut().for_each(|first| first.is_lost_once = false);
     }
 
-    /// Called when the unit is retransmitted in a packet of its own; its copies so far do not count any more. Only a
-    /// redundant copy leaves it open whether the first transmission arrived: the others follow a loss that was counted.
+    /// Called when the unit is retransmitted in a packet of its own. Earlier copies no longer count. Only after a redundant
+    /// copy is it open whether the first transmission arrived: any other retransmission follows a declared loss.
     pub(super) fn on_retransmitted(&mut self, now: Instant, cause: SendCause) {
         self.expire_copies();
         self.copied = self.copied.filter(|_| cause == SendCause::Redundant);
@@ -134,8 +134,7 @@ impl Repeats {
         self.standing_from = self.list.len();
     }
 
-    /// The number of bundled copies since the unit was last sent in a packet of its own, and when the latest
-    /// was sent.
+    /// The number of bundled copies since the unit was last sent in a packet of its own, and when the latest was sent.
     pub(crate) fn standing_copies(&self) -> (u8, Option<Instant>) {
         let standing = self.list.get(self.standing_from..).unwrap_or_default();
         let mut bundled = standing.iter().filter(|repeat| repeat.is_bundled);

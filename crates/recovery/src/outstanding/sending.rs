@@ -122,7 +122,8 @@ impl<P> Outstanding<P> {
     fn put(&mut self, now: Instant, place: Placement, carried: Carried) -> PacketNumber {
         let known = self.packets.groups.len();
         self.packets.groups.resize(known.max(usize::from(carried.group) + 1), 0);
-        if place.starts_packet {
+        // Not open any more: its units so far were abandoned while it was built.
+        if place.starts_packet || !self.packets.is_newest_in_flight() {
             self.packets.begin(now, place, carried);
         } else {
             self.packets.add(carried);
@@ -280,6 +281,12 @@ impl SentPackets {
         let flight = &mut self.flights[usize::from(path)];
         flight.packets += 1;
         flight.bytes += u64::from(bytes);
+    }
+
+    /// Whether the packet that was sent last has units in flight.
+    #[inline]
+    fn is_newest_in_flight(&self) -> bool {
+        self.packets.back().is_some_and(|packet| packet.fate == Fate::InFlight)
     }
 
     pub(super) fn add(&mut self, carried: Carried) {

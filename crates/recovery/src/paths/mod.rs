@@ -264,8 +264,7 @@ impl Gate {
 /// State of a path needed only with several paths.
 #[derive(Debug, Default)]
 pub(crate) struct MultipathState {
-    /// CUC: the earliest outstanding unit that was sent once, over this path; as of the last
-    /// acknowledgement.
+    /// CUC: the earliest outstanding unit that was sent once, over this path; as of the last acknowledgement.
     pub(crate) earliest_first_sent: u64,
     /// The latest expiries of T3-rtx, if the destination of retransmissions depends on them.
     timeouts: VecDeque<Instant>,
@@ -319,8 +318,7 @@ impl Path {
         self.counters
     }
 
-    /// Resets the measurements of the path, whose packets take another route from now on. Data that waits for
-    /// it stays.
+    /// Resets the measurements of the path, whose packets take another route from now on. Data that waits for it stays.
     pub(crate) fn renew(&mut self, now: Instant, config: &RecoveryConfig, packet: u32) {
         self.timer = RtoTimer::new(&config.rto);
         self.window = CongestionWindow::new(config.window(), packet);
@@ -397,8 +395,7 @@ pub enum PathState {
     PotentiallyFailed,
     /// The path does not work (RFC 9260 §8.2).
     Inactive,
-    /// The path was removed, because one of its addresses was deleted (RFC 5061). Its number may be used
-    /// again.
+    /// The path was removed, because one of its addresses was deleted (RFC 5061). Its number may be used again.
     Removed,
 }
 
@@ -517,8 +514,7 @@ impl Reach {
     }
 }
 
-/// A value that few paths need: at most one `T` per path, created at its first use. 16 bytes while no path
-/// has one.
+/// A value that few paths need: at most one `T` per path, created at its first use. 16 bytes while no path has one.
 #[derive(Debug)]
 pub(crate) struct PerPath<T>(Box<[Option<Box<T>>]>);
 

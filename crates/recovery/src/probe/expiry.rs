@@ -19,16 +19,17 @@ impl ProbeTimer {
         let least = self.least_t3(state, path).unwrap_or_default() / 2;
         let Some(probe) = self.paths.get_mut(path) else { return false };
         let late = now - probe.deadline;
-        if probe.deadline > now || late < LATE || probe.put_off_at < Instant::FAR_FUTURE {
+        if probe.deadline > now || late < LATE || probe.first_due_at < Instant::FAR_FUTURE {
             return false;
         }
-        probe.put_off_at = probe.deadline;
+        probe.first_due_at = probe.deadline;
         probe.not_before = now + late.min(least);
         true
     }
 
     /// Postpones the due probes of `path` that may wait because most connections of the endpoint are unanswered: by
-    /// `at_a_time` in this call, and by `longest` in all calls together.
+    /// `at_a_time` in this call, and by `longest` in all calls together. Returns whether they wait: false once `longest` is
+    /// over, or if none is due.
     pub(crate) fn put_off(
         &mut self,
         now: Instant,
@@ -40,8 +41,8 @@ impl ProbeTimer {
         if probe.deadline > now || probe.silent.is_some() {
             return false;
         }
-        probe.put_off_at = probe.put_off_at.min(probe.deadline);
-        let end = probe.put_off_at + longest;
+        probe.first_due_at = probe.first_due_at.min(probe.deadline);
+        let end = probe.first_due_at + longest;
         probe.not_before = end.min(now + at_a_time).max(probe.not_before);
         now < end
     }
@@ -93,7 +94,7 @@ impl ProbeTimer {
         due
     }
 
-    /// Puts the expiry of `packet` off until then, or until a later packet is acknowledged.
+    /// Postpones the expiry of `packet` to `until`, or until a later packet is acknowledged.
     pub(crate) fn wait(&mut self, path: u8, packet: PacketNumber, round: Round, until: Instant) {
         if let Some(probe) = self.paths.get_mut(path) {
             probe.covered.waiting.push((until, packet, round));
@@ -103,14 +104,14 @@ impl ProbeTimer {
     /// Called when the probe timer retransmits something. If this begins a round of probes, counts it as
     /// unanswered; further retransmissions within the timeout belong to the same round.
     pub(crate) fn count_round<P>(&mut self, now: Instant, path: u8, state: &State<P>) {
-        let group = state.group_of_earliest(path);
-        let timeout = self.timeout(state, path, group, Round::Again).unwrap_or_default();
+        let probed = state.groups.probed;
+        let timeout = self.timeout_of(state, path, probed, Round::Again).unwrap_or_default();
         if let Some(probe) = self.paths.get_mut(path)
             && (probe.unanswered_rounds == 0 || now >= probe.round_began_at + timeout)
         {
             probe.unanswered_rounds += 1;
             probe.round_began_at = now;
-            probe.put_off_at = Instant::FAR_FUTURE;
+            probe.first_due_at = Instant::FAR_FUTURE;
         }
     }
 

@@ -1,5 +1,4 @@
-//! The probe timer of thin streams (compare RFC 9002 §6.2): a packet whose ACK does not come in time is
-//! retransmitted.
+//! The probe timer of thin streams (compare RFC 9002 §6.2): a packet whose ACK does not come in time is retransmitted.
 //!
 //! Each packet has its own timeout, which runs from when it was sent, or from the latest of its redundant
 //! copies if enough of these were bundled with newer packets. Unlike QUIC's PTO, it does not restart when
@@ -9,11 +8,10 @@
 //! T3-rtx only, unless the receiver delays ACKs: then later packets may show a loss sooner.
 //!
 //! # Silent paths
-//! A path without ACKs for [`ProbeConfig::silence`] is silent. Instead of a timeout per packet, one probe is
-//! sent per timeout, at most every 100 ms: everything outstanding is declared lost, and one packet of it is
-//! sent. So transmission resumes within a round trip of the end of an outage, however long it was. After ten
-//! seconds, one probe is sent per second. T3-rtx runs as well; it backs off and counts errors as if there
-//! were no probes.
+//! A path without ACKs for [`ProbeConfig::silence`] is silent. Instead of a timeout per packet, one probe is sent per
+//! timeout, at most every 100 ms: everything outstanding is declared lost, and one packet of it is sent, with new data (SCTP). So
+//! transmission resumes within a round trip of the end of an outage, however long it was. After ten seconds, one probe
+//! is sent per second. T3-rtx runs as well; it backs off and counts errors as if there were no probes.
 
 mod expiry;
 mod rtt_samples;
@@ -108,8 +106,7 @@ struct PathProbe {
     /// retransmits; and when the latest began.
     unanswered_rounds: u32,
     round_began_at: Instant,
-    /// When the path is probed next as a whole, because the last ACK is too long ago; `None` while it is not
-    /// silent.
+    /// When the path is probed next as a whole, because the last ACK is too long ago; `None` while it is not silent.
     silent: Option<Instant>,
     /// Probes of the silent path so far.
     silent_probes: u16,
@@ -122,7 +119,7 @@ struct PathProbe {
     not_before: Instant,
     /// The first timeout of the packets whose probes are delayed because the timer was late or most connections are
     /// unanswered; far in the future without such packets.
-    put_off_at: Instant,
+    first_due_at: Instant,
     /// Whether the stream of the last acknowledged unit was thin. If not, T3-rtx alone retransmits while the
     /// path is silent.
     was_thin: bool,
@@ -159,7 +156,7 @@ impl Default for PathProbe {
             unreported: Report::default(),
             last_sent_at: Instant::ZERO,
             not_before: Instant::ZERO,
-            put_off_at: Instant::FAR_FUTURE,
+            first_due_at: Instant::FAR_FUTURE,
             was_thin: true,
             ack: AckedPackets::default(),
             setup_rtt: None,
@@ -256,8 +253,7 @@ impl ProbeTimer {
 
 /// Timeouts.
 impl ProbeTimer {
-    /// The probe timeout of a packet over `path` with units of `group`; `None` while the timer is
-    /// not for it.
+    /// The probe timeout of a packet over `path` with units of `group`; `None` while the timer is not for it.
     fn timeout<P>(&self, state: &State<P>, path: u8, group: u8, round: Round) -> Option<Duration> {
         let probe = self.paths.get(path).filter(|probe| probe.silent.is_none())?;
         let timer = state.groups.config(group).probe_timer.as_ref()?;
@@ -292,8 +288,7 @@ impl ProbeTimer {
         None
     }
 
-    /// The least timeout of T3-rtx of `path` while the probe timer covers its data, so that T3-rtx expires
-    /// last.
+    /// The least timeout of T3-rtx of `path` while the probe timer covers its data, so that T3-rtx expires last.
     pub(crate) fn least_t3<P>(&self, state: &State<P>, path: u8) -> Option<Duration> {
         let probe = self.paths.get(path)?;
         let timer = state.groups.config(state.group_of_earliest(path)).probe_timer.as_ref()?;
@@ -306,6 +301,13 @@ impl ProbeTimer {
         let probe = self.paths.get(path);
         probe.is_some_and(|probe| !probe.samples.are_delayed())
             && self.timeout_of(state, path, groups, Round::First).is_some()
+    }
+
+    /// Whether packets with new data over `path` carry copies of what was retransmitted, because two rounds of probes are
+    /// unanswered: in an outage, each packet then is a probe, too. After one round, the answer is often on its way.
+    #[inline]
+    pub(crate) fn bundles_unanswered(&self, path: u8) -> bool {
+        self.paths.get(path).is_some_and(|probe| probe.unanswered_rounds > 1)
     }
 
     /// Whether `path` is silent: nothing was acknowledged for too long.
@@ -428,6 +430,10 @@ impl ProbeTimer {
     #[inline]
     pub(crate) fn report(&mut self, now: Instant, unanswered: &mut Unanswered, share: &mut Share) {
         let is_unanswered = self.paths.iter().any(PathProbe::is_unanswered);
+        let has_news = |probe: &PathProbe| probe.unreported != Report::default();
+        if is_unanswered == share.0 && !self.paths.iter().any(has_news) {
+            return;
+        }
         let mut report = Report { is_unanswered, ..Report::default() };
         for probe in self.paths.iter_mut() {
             let Report { answers, slow, late, .. } = std::mem::take(&mut probe.unreported);
@@ -498,8 +504,7 @@ impl ProbeTimer {
         }
     }
 
-    /// Called when a unit with redundant copies was acknowledged by its own packet, which was sent at
-    /// `sent_at`.
+    /// Called when a unit with redundant copies was acknowledged by its own packet, which was sent at `sent_at`.
     pub(crate) fn on_copied_acked(&mut self, path: u8, sent_at: Option<Instant>) {
         if let (Some(probe), Some(sent_at)) = (self.paths.get_mut(path), sent_at) {
             probe.ack.note_certain(sent_at);
@@ -582,13 +587,13 @@ impl PathProbe {
         self.last_ack_at = now;
         self.unanswered_rounds = 0;
         self.silent = None;
-        self.put_off_at = Instant::FAR_FUTURE;
+        self.first_due_at = Instant::FAR_FUTURE;
     }
 
     /// Whether a probe was due since the last ACK. Not for a silent path, whose connection may have ended.
     fn is_unanswered(&self) -> bool {
         self.silent.is_none()
-            && (self.unanswered_rounds > 0 || self.put_off_at < Instant::FAR_FUTURE)
+            && (self.unanswered_rounds > 0 || self.first_due_at < Instant::FAR_FUTURE)
     }
 
     /// Whether the ACK that comes now took much longer than is known of a cold path.
@@ -603,7 +608,7 @@ impl PathProbe {
         if has_acked {
             self.last_ack_at = now;
             self.silent = None;
-            self.put_off_at = Instant::FAR_FUTURE;
+            self.first_due_at = Instant::FAR_FUTURE;
         }
         // Others may be ACKs of what was retransmitted too early, and show nothing of how early.
         if self.ack.has_first || self.ack.certain.is_some() {

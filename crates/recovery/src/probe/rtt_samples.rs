@@ -142,8 +142,7 @@ impl RttSamples {
         self.mean = blend(self.mean, rtt, weight(WEIGHT));
     }
 
-    /// Records whether a packet had an ACK of its own; `is_missed` if not, because its ACK was delayed, or
-    /// lost.
+    /// Records whether a packet had an ACK of its own; `is_missed` if not, because its ACK was delayed, or lost.
     pub(crate) fn on_ack_outcome(&mut self, is_missed: bool) {
         self.known_acks = self.known_acks.saturating_add(1);
         let weight = self.known_acks.saturating_add(4).min(WEIGHT);

@@ -41,7 +41,7 @@ pub struct Unanswered {
 }
 
 /// The report of one connection to an [`Unanswered`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Report {
     /// Whether the connection is unanswered.
     pub(crate) is_unanswered: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Report {
 /// The contribution of a connection to an [`Unanswered`]: whether it is one of the unanswered connections. It
 /// outlasts the [`LossRecovery`](crate::LossRecovery) of the connection, which a restart replaces.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Share(bool);
+pub struct Share(pub(super) bool);
 
 impl Unanswered {
     /// Whether more than half as many connections are unanswered, or were answered slowly, as were answered in time lately.

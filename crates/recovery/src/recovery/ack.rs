@@ -26,8 +26,7 @@ pub struct Ack<B, D> {
     pub blocks: B,
     /// Units that the receiver reports as duplicates.
     pub duplicates: D,
-    /// Whether the receiver reports a duplicate that was never sent more than once: the network duplicated
-    /// it.
+    /// Whether the receiver reports a duplicate that was never sent more than once: the network duplicated it.
     pub has_unexplained_duplicate: bool,
     /// Whether the ACK differs from the one before in more than the duplicates that it reports.
     pub has_news: bool,
@@ -58,8 +57,7 @@ impl Skipped {
     /// No unit was skipped.
     pub const NONE: Self = Self { before: 0, latest: (0, Instant::ZERO) };
 
-    /// When the peer was first asked to skip `unit`: `None` if never, [`Instant::ZERO`] if by an earlier
-    /// FORWARD-TSN.
+    /// When the peer was first asked to skip `unit`: `None` if never, [`Instant::ZERO`] if by an earlier FORWARD-TSN.
     fn at(&self, unit: u64) -> Option<Instant> {
         match unit {
             _ if unit <= self.before => Some(Instant::ZERO),
@@ -70,8 +68,7 @@ impl Skipped {
 }
 
 impl<B, D> Ack<B, D> {
-    /// An ACK of `cumulative`, `blocks` and `duplicates`; all other fields have their defaults (`has_news` is
-    /// set).
+    /// An ACK of `cumulative`, `blocks` and `duplicates`; all other fields have their defaults (`has_news` is set).
     pub const fn new(cumulative: u64, blocks: B, duplicates: D) -> Self {
         Self {
             cumulative,
@@ -308,8 +305,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         loss.on_late_units(&self.late, newly_acked, state);
     }
 
-    /// Acknowledges `unit`, and counts it if that is new. `skipped_at`: when a FORWARD-TSN asked the peer to
-    /// skip it.
+    /// Acknowledges `unit`, and counts it if that is new. `skipped_at`: when a FORWARD-TSN asked the peer to skip it.
     fn take_unit(&mut self, unit: u64, skipped_at: Option<Instant>) {
         let LossRecovery { state, loss, probe, spurious, plan, .. } = &mut *self.recovery;
         let Some(acked) = state.outstanding.acknowledge(unit) else {

@@ -87,9 +87,8 @@ impl<P> LossRecovery<P> {
         self.spurious.iter_mut().for_each(|it| it.add_path());
     }
 
-    /// Adds an unconfirmed path, whose packets hold units of up to `packet` bytes, and returns its number.
-    /// `removed` is the time and the number of a removed path whose number is used again; without one the
-    /// number is new.
+    /// Adds an unconfirmed path, whose packets hold units of up to `packet` bytes, and returns its number. `removed` is
+    /// the time and the number of a removed path whose number is used again; without one the number is new.
     ///
     /// # Panics
     /// With more than 64 paths; the protocol limits them far below.
@@ -110,9 +109,8 @@ impl<P> LossRecovery<P> {
         path
     }
 
-    /// Applies a change of `path`. If the path was removed or takes another route, declares the data in
-    /// flight on it lost and allows one packet of it to be retransmitted at once; no other change declares
-    /// anything lost.
+    /// Applies a change of `path`. If the path was removed or takes another route, declares the data in flight on it
+    /// lost and allows one packet of it to be retransmitted at once; no other change declares anything lost.
     pub fn change_path(
         &mut self,
         now: Instant,

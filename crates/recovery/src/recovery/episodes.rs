@@ -148,8 +148,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         state.settle_gates();
     }
 
-    /// Ends the recovery of a spurious episode, because nothing was lost in it: the next loss begins a new
-    /// one.
+    /// Ends the recovery of a spurious episode, because nothing was lost in it: the next loss begins a new one.
     fn leave_spurious_recovery(&mut self, path: u8, kind: SendCause) {
         let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
         if !state.outstanding.on(path).is_awaiting() {

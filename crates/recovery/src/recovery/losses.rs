@@ -105,8 +105,7 @@ impl<P> LossRecovery<P> {
         !is_split
     }
 
-    /// Declares units lost that were sent long enough before something that has arrived (RACK). Returns how
-    /// many.
+    /// Declares units lost that were sent long enough before something that has arrived (RACK). Returns how many.
     pub(super) fn detect_by_time(&mut self, now: Instant, tracer: &mut Tracer<'_>) -> u64 {
         let (mut newly_lost, mut begins) = (0, false);
         for path in self.state.paths.numbers() {

@@ -227,9 +227,8 @@ impl<P> LossRecovery<P> {
         paths.iter_mut().for_each(|path| path.renew_burst(config));
     }
 
-    /// Chooses the path of retransmissions, for policies that choose when the packet is sent. To be called
-    /// before a packet is built. `draw` returns a random number below its argument, which decides between
-    /// equals.
+    /// Chooses the path of retransmissions, for policies that choose when the packet is sent. To be called before a
+    /// packet is built. `draw` returns a random number below its argument, which decides between equals.
     pub fn choose_destination(&mut self, now: Instant, draw: impl FnOnce(u64) -> u64) {
         self.state.choose_destination(now, draw);
     }
@@ -275,8 +274,7 @@ impl<P> LossRecovery<P> {
         self.state.settle_gates();
     }
 
-    /// Called when the probe of a closed window was refused, and the window is open again: `unit` is
-    /// retransmitted.
+    /// Called when the probe of a closed window was refused, and the window is open again: `unit` is retransmitted.
     pub fn on_probe_refused(&mut self, unit: u64, tracer: &mut Tracer<'_>) {
         if self.state.outstanding.end_probe(unit) {
             self.declare_lost(unit, SendCause::WindowProbe, tracer);

@@ -49,6 +49,8 @@ pub struct OpenPacket {
     path: u8,
     /// Whether the units of the packet must be consecutive (a TCP segment).
     is_run: bool,
+    /// Whether it probes a silent path: new data follows the retransmissions.
+    probes_silence: bool,
     /// The group of the first new data for it.
     new_group: u8,
     stage: Filling,
@@ -112,6 +114,13 @@ impl OpenPacket {
     #[must_use]
     pub fn is_bundling(&self) -> bool {
         !self.to_copy.is_empty()
+    }
+
+    /// Whether it probes a silent path, where each packet has new data, too: if only ACKs are lost, it arrives. Half of the
+    /// packet is to be left to it.
+    #[must_use]
+    pub const fn probes_silence(&self) -> bool {
+        self.probes_silence
     }
 
     /// Whether the packet contains new data.
@@ -198,6 +207,7 @@ impl OpenPacket {
             Some(last) if self.is_run => {
                 !self.content.has_delayed && last + 1 == recovery.state.outstanding.next_unit()
             }
+            Some(_) if self.probes_silence => true,
             _ => Permission::of(recovery).may_send_new(self.path, self.new_group),
         }
     }
@@ -213,8 +223,7 @@ impl OpenPacket {
         }
     }
 
-    /// Skips the unit that [`next`](Self::next) named and all others of its kind, because none fits into the
-    /// packet.
+    /// Skips the unit that [`next`](Self::next) named and all others of its kind, because none fits into the packet.
     pub fn refuse(&mut self) {
         self.named = None;
         self.to_copy = Copies::default();
@@ -227,8 +236,7 @@ impl OpenPacket {
         };
     }
 
-    /// Puts the unit that [`next`](Self::next) named into the packet. `None` if it is not outstanding any
-    /// more.
+    /// Puts the unit that [`next`](Self::next) named into the packet. `None` if it is not outstanding any more.
     #[inline(never)] // Retransmission is the exception: new data stays fast.
     pub fn put<'r, P>(
         &mut self,
@@ -255,9 +263,19 @@ impl OpenPacket {
         Some(Written { payload, wants_ack })
     }
 
-    /// Chooses copies of data in flight of `group` to be bundled with its new data; a packet that has units
-    /// already bundles what it may by itself. To be called before the first new unit. Returns whether there
-    /// are any, which [`next`](Self::next) names next.
+    /// Whether copies of data in flight of `group` may be bundled with its new data: not if there are other units.
+    #[inline]
+    pub fn may_bundle<P>(&self, recovery: &LossRecovery<P>, group: u8) -> bool {
+        let LossRecovery { state, probe, plan, .. } = recovery;
+        let is_wanted =
+            || plan.is_bundling() || !self.is_run && probe.bundles_unanswered(self.path);
+        !state.outstanding.is_empty()
+            && self.is_empty()
+            && (Redundancy::may_copy(group, state) || is_wanted() && state.is_thin(group))
+    }
+
+    /// Chooses these copies, if they [may](Self::may_bundle) be bundled, before the first new unit. Returns whether there
+    /// are any: [`next`](Self::next) names them.
     ///
     /// # Panics
     /// If there is no such group.
@@ -268,14 +286,10 @@ impl OpenPacket {
         group: u8,
         room: BundleRoom,
     ) -> bool {
+        if !self.may_bundle(recovery, group) {
+            return false;
+        }
         let LossRecovery { state, probe, redundancy, plan, .. } = recovery;
-        if state.outstanding.is_empty() || !self.is_empty() {
-            return false;
-        }
-        let may_copy = Redundancy::may_copy(group, state);
-        if !(may_copy || plan.is_bundling() && state.is_thin(group)) {
-            return false;
-        }
         let bundling = Bundling { path: self.path, group, room, probe, plan };
         let chosen = redundancy.choose(now, &bundling, state);
         state.statistics.copies_denied += u64::from(chosen.is_denied);
@@ -348,7 +362,9 @@ impl OpenPacket {
         let rtt = probe.round_trip(state, self.path, group);
         let new = NewPlanned { unit, due, is_ordered };
         let copies = plan.on_new(now, new, rtt, config.copy_budget.shares());
-        redundancy.plan(now, unit, copies, state);
+        if !probe.is_silent(self.path) {
+            redundancy.plan(now, unit, copies, state);
+        }
     }
 
     const fn place(&mut self) -> Placement {
@@ -357,8 +373,7 @@ impl OpenPacket {
         Placement { path: self.path, starts_packet, trial: None }
     }
 
-    /// Called when the first unit of the packet, of `bytes`, is written: the window of an idle path decays
-    /// first.
+    /// Called when the first unit of the packet, of `bytes`, is written: the window of an idle path decays first.
     fn on_started<P>(&self, recovery: &mut LossRecovery<P>, now: Instant, bytes: u32) {
         let state = &mut recovery.state;
         let flight = state.outstanding.flight(self.path).bytes - u64::from(bytes);
@@ -515,10 +530,12 @@ impl<P> LossRecovery<P> {
     /// `new_group`: that of the new data that is next.
     #[inline]
     pub fn packet(&self, path: u8, is_run: bool, new_group: u8) -> OpenPacket {
-        let stage = if self.next_due(path).is_some() { Filling::Lost } else { Filling::New };
+        let is_due = self.next_due(path).is_some();
+        let stage = if is_due { Filling::Lost } else { Filling::New };
         OpenPacket {
             path,
             is_run,
+            probes_silence: is_due && !is_run && Permission::of(self).probes_silence(path),
             new_group,
             stage,
             named: None,
@@ -578,7 +595,9 @@ impl OpenPacket {
         let sent = recovery.state.outstanding.packets().packet(number);
         let bytes = sent.map_or(0, |packet| packet.bytes);
         recovery.state.paths[self.path].window.on_sent(now, bytes);
-        tracer.emit(|| sent_event(recovery, number));
+        if sent.is_some() {
+            tracer.emit(|| sent_event(recovery, number));
+        }
         self.end_copies(recovery, now, tracer);
         self.count_new(recovery, now);
         recovery.renew_probe(self.path);
@@ -644,8 +663,10 @@ impl OpenPacket {
         if new > 0 {
             state.note_first_sent(self.path);
             redundancy.on_first_sent(self.path, new_group, new_bytes, state);
-            let next = state.outstanding.next_unit();
-            redundancy.plan_last(now, self.path, next - u64::from(new)..next, state);
+            if !probe.is_silent(self.path) {
+                let next = state.outstanding.next_unit();
+                redundancy.plan_last(now, self.path, next - u64::from(new)..next, state);
+            }
         } else if !is_needed {
             redundancy.spending.on_packet_of_copies();
         }

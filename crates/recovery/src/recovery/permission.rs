@@ -113,6 +113,17 @@ impl<'a, P> Permission<'a, P> {
                 && self.has_room(path, allowance + window.packet()))
     }
 
+    /// Whether the next packet of retransmissions over `path` probes it because it is silent, and new data may follow in it: if
+    /// the window has room.
+    #[cold]
+    pub(super) fn probes_silence(&self, path: u8) -> bool {
+        let LossRecovery { state, probe, .. } = self.0;
+        let p = &state.paths[path];
+        let is_alone = path == state.paths.data_path() && state.cmt().is_none();
+        let is_probe = probe.is_silent(path) && p.gate.may_retransmit_now();
+        is_alone && is_probe && p.window.has_room(state.outstanding.flight(path).bytes)
+    }
+
     /// Bytes that may be sent beyond the window of `path` because of the first duplicate acknowledgements.
     #[inline]
     pub(super) fn limited_transmit(&self, path: u8) -> u64 {

@@ -27,8 +27,7 @@ pub enum TimeoutKind {
 /// An event other than the loss of data that starts, stops or changes T3-rtx of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum T3Event {
-    /// A FORWARD-TSN has to be retransmitted until it is acknowledged: the timer is started if it does not
-    /// run.
+    /// A FORWARD-TSN has to be retransmitted until it is acknowledged: the timer is started if it does not run.
     Needed,
     /// The timer is stopped.
     NotNeeded,
@@ -62,6 +61,7 @@ impl<P> LossRecovery<P> {
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
+    #[inline]
     fn next_timeout_of(&self, path: u8) -> Instant {
         let probe = self.probe.deadline(path).min(self.redundancy.deadline(path));
         let next = self.loss.deadline(path).min(probe);
@@ -80,7 +80,7 @@ impl<P> LossRecovery<P> {
         tracer: &mut Tracer<'_>,
     ) -> Option<Timeout> {
         let mut expiry = Expiry { recovery: self, now, tracer };
-        expiry.expire_probes();
+        expiry.expire_all_but_t3();
         review_paths(expiry.recovery, now);
         let path = expiry.due_t3()?;
         let has_backed_off = expiry.expire_t3(path, kind);
@@ -139,7 +139,7 @@ pub(super) struct Expiry<'a, 't, 's, P> {
 
 impl<P> Expiry<'_, '_, '_, P> {
     /// Handles the expiry of all timers but T3-rtx.
-    fn expire_probes(&mut self) {
+    fn expire_all_but_t3(&mut self) {
         for path in self.recovery.state.paths.numbers() {
             let LossRecovery { state, probe, .. } = &mut *self.recovery;
             state.paths[path].window.release(self.now);
@@ -188,7 +188,7 @@ impl<P> Expiry<'_, '_, '_, P> {
     }
 
     /// Probes `path`, which is silent: everything in flight on it is declared lost, and one packet of that
-    /// may be sent, however often it was sent before; new data waits for the next ACK.
+    /// may be sent, however often it was sent before, with new data in it (SCTP).
     fn probe_silent(&mut self, path: u8) {
         let probed = self.recovery.state.groups.probed;
         let is_for_it = |unit: &Unit<P>| probed & (1 << unit.group()) != 0 && !unit.is_probe;

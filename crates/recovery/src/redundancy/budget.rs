@@ -9,8 +9,7 @@ use crate::CopyBudget;
 const WINDOW: u32 = 256;
 /// The counts begin as if this much new data had been sent, so that copies are allowed at the first losses.
 const HEAD_START: Amount = Amount { packets: 16, bytes: 4096 };
-/// The reciprocal of the share of the allowed bytes that is reserved for data sent more than a round trip
-/// ago.
+/// The reciprocal of the share of the allowed bytes that is reserved for data sent more than a round trip ago.
 const KEPT_BYTES: u64 = 16;
 
 /// The share of a budget that a queue leaves.

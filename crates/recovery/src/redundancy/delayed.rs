@@ -1,5 +1,4 @@
-//! Delayed copies: redundant copies in packets of their own, sent some time after the original or its
-//! retransmission.
+//! Delayed copies: redundant copies in packets of their own, sent some time after the original or its retransmission.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -178,7 +178,12 @@ impl Redundancy {
         let thin = state.groups.config(group);
         let bundling = thin.bundling;
         let rtt = if bundling.is_some() { None } else { probe.round_trip(state, path, group) };
-        let is_wanted = |unit: u64| bundling.is_some() || plan.wants_bundled(now, unit, rtt);
+        let bundles_unanswered = !bundle.is_contiguous && probe.bundles_unanswered(path);
+        let is_wanted = |number: u64, unit: &Unit<P>| {
+            bundling.is_some()
+                || plan.wants_bundled(now, number, rtt)
+                || (bundles_unanswered && unit.transmissions > 1)
+        };
         let limit = bundling.and_then(|it| it.bytes).map_or(bundle.room, |most| {
             bundle.room.min(most.get().saturating_sub(bundle.new_bytes))
         });
@@ -194,7 +199,7 @@ impl Redundancy {
         let units = outstanding.cumulative() + 1..outstanding.next_unit();
         for number in units.rev().take(Copies::MAX_LOOK_BACK) {
             let Some(unit) = outstanding.unit(number) else { break };
-            if !unit.is_in_flight() || unit.group() != group || !is_wanted(number) {
+            if !unit.is_in_flight() || unit.group() != group || !is_wanted(number, unit) {
                 if bundle.is_contiguous {
                     break;
                 }
@@ -261,8 +266,7 @@ impl Redundancy {
         delayed.plan(Planned { at, unit, packet, left, spacing, early });
     }
 
-    /// Called when a packet with these new units is sent over `path`: plans their copy in case no new data
-    /// follows.
+    /// Called when a packet with these new units is sent over `path`: plans their copy in case no new data follows.
     pub(crate) fn plan_last<P>(
         &mut self,
         now: Instant,
@@ -409,8 +413,7 @@ fn is_awaited<P>(planned: &Planned, state: &State<P>) -> bool {
 /// The data to be sent when the probe timer of a unit has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProbeAction {
-    /// Nothing: enough copies were sent since, and the ACK of the latest is waited for, or the budget denies
-    /// one.
+    /// Nothing: enough copies were sent since, and the ACK of the latest is waited for, or the budget denies one.
     Nothing { is_denied: bool },
     /// A retransmission; `is_beside` if copies were sent since.
     Retransmission { is_beside: bool },
@@ -454,8 +457,7 @@ impl Redundancy {
 }
 
 impl AckedCopied {
-    /// Describes an acknowledged unit of which a copy was sent; `None` if nothing can be learned from its
-    /// ACK.
+    /// Describes an acknowledged unit of which a copy was sent; `None` if nothing can be learned from its ACK.
     pub(crate) fn of<P>(acked: &AckedUnit, state: &mut State<P>) -> Option<Self> {
         let (copy, is_reported) = state.outstanding.repeats_mut(acked.unit)?.take_first_copy()?;
         let (unit, first, last_path) = (acked.unit, copy.first, acked.last.path);

@@ -76,8 +76,7 @@ impl Episodes {
         Some(episode.number)
     }
 
-    /// Called when a retransmission of episode `number` is reported as a duplicate. Returns whether that is
-    /// the latest.
+    /// Called when a retransmission of episode `number` is reported as a duplicate. Returns whether that is the latest.
     pub(crate) fn on_reported(&mut self, number: u32) -> bool {
         let Some(episode) = &mut self.latest else { return false };
         if episode.number == number {
@@ -204,9 +203,8 @@ pub(crate) enum FRto {
 const PROBES: u8 = 2;
 
 impl FRto {
-    /// Called when an acknowledgement arrives, with units up to `highest_sent` sent; `has_acked_original`: it
-    /// covers a unit that was sent once, before the timeout. Returns whether it shows the timeout to be
-    /// spurious.
+    /// Called when an acknowledgement arrives, with units up to `highest_sent` sent; `has_acked_original`: it covers a
+    /// unit that was sent once, before the timeout. Returns whether it shows the timeout to be spurious.
     pub(super) fn on_ack(
         &mut self,
         ack: &Acknowledged,

@@ -1,5 +1,4 @@
-//! The detection of spurious retransmissions, and what is undone then (Barletta, Righetti, Veiga: RR-SCTP,
-//! §4).
+//! The detection of spurious retransmissions, and what is undone then (Barletta, Righetti, Veiga: RR-SCTP, §4).
 //!
 //! A *recovery episode* is an expiry of T3-rtx, or a fast retransmit with everything that follows until fast
 //! recovery ends. An episode in which nothing was lost, caused by reordering or a sudden change of the round
@@ -28,8 +27,7 @@
 //! report of a retransmitted unit need not mean that its original had arrived. RFC 3708 then ignores
 //! duplicate reports for good. Here, undecided episodes, and all that begin within the next
 //! [`DISTRUST_UNITS`] units, are never proven by duplicate reports. If one packet in that many is duplicated,
-//! or more, distrust never ends; if fewer are, the probability that a retransmission is among them is below
-//! that.
+//! or more, distrust never ends; if fewer are, the probability that a retransmission is among them is below that.
 //!
 //! ## Several paths
 //! An episode belongs to the path that its units were sent over, even if they are retransmitted over another:
@@ -181,9 +179,8 @@ impl SpuriousDetection {
         self.has_duplicate = true;
     }
 
-    /// Called when the receiver reports something as a duplicate that was never retransmitted, with units up
-    /// to `next` sent: the network makes copies, and duplicate reports are not believed for a while (RFC 3708
-    /// §3 A.4).
+    /// Called when the receiver reports something as a duplicate that was never retransmitted, with units up to `next`
+    /// sent: the network makes copies, and duplicate reports are not believed for a while (RFC 3708 §3 A.4).
     pub(crate) fn on_unexplained_duplicate(&mut self, next: u64) {
         self.has_duplicate = true;
         self.distrust_through = next + DISTRUST_UNITS;
@@ -203,9 +200,8 @@ impl SpuriousDetection {
 
 /// Acknowledgements.
 impl SpuriousDetection {
-    /// Called when a unit last sent over `path` is acknowledged that was declared lost and waited to be
-    /// retransmitted. If it had been sent once, its original has arrived; otherwise the transmission that
-    /// arrived is unknown.
+    /// Called when a unit last sent over `path` is acknowledged that was declared lost and waited to be retransmitted.
+    /// If it had been sent once, its original has arrived; otherwise the transmission that arrived is unknown.
     pub(crate) fn on_lost_acked(&mut self, path: u8, is_original: bool) {
         let path = self.on_mut(path);
         path.has_acked_original |= is_original;
@@ -305,8 +301,7 @@ impl SpuriousDetection {
         self.paths.iter().any(|path| path.f_rto.prefers_new())
     }
 
-    /// Whether F-RTO holds back units declared lost on `path`: all but the first packet, until it has
-    /// decided.
+    /// Whether F-RTO holds back units declared lost on `path`: all but the first packet, until it has decided.
     pub(crate) fn holds_lost(&self, path: u8, may_retransmit_now: bool) -> bool {
         match self.on(path).f_rto {
             FRto::Off => false,

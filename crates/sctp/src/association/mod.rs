@@ -1,6 +1,7 @@
 //! One association: its state and the table of what each chunk does. The procedures of RFC 9260
 //! have a file each.
 
+mod address_changes;
 mod addresses;
 mod asconf;
 mod auth;
@@ -43,7 +44,7 @@ pub(crate) use peer::{Extras, InitError, PeerParameters, read_init};
 pub(crate) use round_trips::RoundTrips;
 pub(crate) use state::State;
 
-use asconf::{AddressChanges, Addressing};
+use asconf::AddressChanges;
 use auth::{AuthError, must_be_authentic};
 use inbound::{DataError, Forwarding, Inbound, UserData};
 use outbound::{Outbound, Standing};
@@ -56,7 +57,7 @@ use state::{AbortCause, Farewell};
 use timers::{Deadline, Timer, first_due};
 
 use crate::config::AssociationConfig;
-use crate::error::{AddressError, KeyError, PrimaryError, ResetError, SendError};
+use crate::error::{KeyError, PrimaryError, ResetError, SendError};
 use crate::event::CloseReason;
 use crate::message::{InboundMessage, MessageId, OutboundMessage};
 use crate::wire::{Chunk, ChunkError, Packet, RawChunk, ReConfig, kind};
@@ -599,8 +600,9 @@ impl Association {
             return;
         }
         self.after_data(cx, bytes);
-        let to_reset = self.inbound.take_streams_to_reset();
-        if !to_reset.is_empty() && matches!(self.state, State::Established) {
+        if let Some(to_reset) = self.inbound.take_streams_to_reset()
+            && matches!(self.state, State::Established)
+        {
             self.reset.ask(to_reset.into_iter(), self.config.max_packet_bytes);
         }
         self.advance_shutdown(cx);
@@ -633,7 +635,7 @@ impl Association {
                     AbortCause::Violation("the shutdown took longer than its guard allows"),
                 ),
                 Timer::Sack => self.inbound.on_sack_timer(cx.now),
-                Timer::WindowProbe => self.out.on_probe_timer(),
+                Timer::WindowProbe => self.out.on_window_probe_timer(),
                 Timer::ReConfig => self.on_re_config_timeout(cx),
                 Timer::DeadPeer => self.end_unreachable(cx),
                 Timer::T4 => self.on_t4(cx),
@@ -670,7 +672,7 @@ impl Association {
             t2,
             t5,
             (Timer::Sack, self.inbound.sack_timer()),
-            (Timer::WindowProbe, self.out.probe_timer()),
+            (Timer::WindowProbe, self.out.window_probe_timer()),
             (Timer::ReConfig, self.reset.timer()),
             (
                 Timer::DeadPeer,
@@ -691,7 +693,7 @@ impl Association {
         let timers = match self.state {
             State::Established => {
                 let t4 = self.asconf.as_ref().map_or(Deadline::OFF, |changes| changes.t4());
-                let [sack, probe] = [self.inbound.sack_timer(), self.out.probe_timer()];
+                let [sack, probe] = [self.inbound.sack_timer(), self.out.window_probe_timer()];
                 let death = self
                     .silence
                     .deadline(self.config.failure.dead_after, self.paths.errors.count());
@@ -740,59 +742,6 @@ impl Association {
     /// The authentication state, for the application to change keys.
     pub(crate) fn auth(&mut self) -> Result<&mut Auth, KeyError> {
         self.auth.as_deref_mut().ok_or(KeyError::NotSupported)
-    }
-
-    /// Prepares the association for changes of addresses.
-    fn begin_changes(&mut self) {
-        let (paths, ours) = (&self.paths, self.identity.local_initial_tsn);
-        let peers = self.peer.initial_tsn();
-        self.asconf.get_or_insert_with(|| AddressChanges::new(paths.own_locals(), ours, peers));
-    }
-
-    /// The state of address changes and the state that they modify; `None` before the first change.
-    fn changes(&mut self) -> Option<(&mut AddressChanges, Addressing<'_>)> {
-        let addressing = Addressing {
-            config: &self.config,
-            paths: &mut self.paths,
-            recovery: &mut self.out.recovery,
-            replies: &mut self.replies,
-        };
-        Some((self.asconf.as_deref_mut()?, addressing))
-    }
-
-    /// Changes addresses of this host, as the application requests. Returns whether no further call is needed.
-    pub(crate) fn change_own_address(
-        &mut self,
-        cx: &mut Context<'_>,
-        change: OwnAddress<'_>,
-    ) -> Result<bool, AddressError> {
-        if !matches!(self.state, State::Established) {
-            return Err(AddressError::NotEstablished);
-        } else if !self.peer.changes_addresses() {
-            return Err(AddressError::NotSupported);
-        }
-        self.begin_changes();
-        let (changes, mut addressing) = self.changes().ok_or(AddressError::NotSupported)?;
-        changes.change_own(cx, &mut addressing, change)
-    }
-
-    fn on_t4(&mut self, cx: &mut Context<'_>) {
-        let Some(path) = self.asconf.as_mut().and_then(|changes| changes.on_t4()) else { return };
-        self.out.recovery.on_t3_event(cx.now, path, T3Event::Unanswered);
-        if !self.on_unanswered(cx, path) {
-            self.paths.turn_control(&self.out.recovery);
-        }
-    }
-
-    /// Whether only HEARTBEATs may be sent over `path` now.
-    fn is_held(&self, path: u8) -> bool {
-        let changes = self.asconf.as_ref();
-        changes.is_some_and(|changes| changes.is_held(&self.paths, &self.out.recovery, path))
-    }
-
-    /// Whether `packet`, with our tag and from an unknown address, may be from the peer.
-    pub(crate) fn may_be_from_elsewhere(&self, packet: &Packet<'_>) -> bool {
-        self.peer.changes_addresses() && asconf::may_be_from_elsewhere(packet)
     }
 }
 

@@ -57,3 +57,24 @@ impl Silence {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_in_which_this_host_did_not_run_is_not_counted() {
+        let (at, s) = (Instant::from_millis, Duration::from_secs);
+        let mut silence = Silence::default();
+        silence.on_sent(at(1_000), s(5));
+        silence.on_timeout(at(4_000), s(7));
+        assert_eq!(silence.since, at(3_000));
+        // The same two seconds do not count again.
+        silence.on_timeout(at(5_000), s(7));
+        assert_eq!(silence.since, at(3_000));
+        silence.on_timeout(at(6_000), s(60));
+        assert_eq!(silence.since, at(6_000), "not in the future");
+        let deadline = |errors| silence.deadline(Some(s(15)), errors);
+        assert_eq!((deadline(1), deadline(2)), (Deadline::OFF, Deadline::at(at(21_000))));
+    }
+}

@@ -144,6 +144,11 @@ impl State {
         matches!(self, Self::Closed(_))
     }
 
+    /// Whether the association has ended with a SHUTDOWN COMPLETE of ours, which was not written yet.
+    pub(crate) fn completes_shutdown(&self) -> bool {
+        matches!(self, Self::Closed(Some(farewell)) if matches!(**farewell, Farewell::ShutdownComplete))
+    }
+
     /// Whether an INIT may add unknown addresses: only while nothing is known of the peer (RFC 9260 §5.2.1, §5.2.2).
     pub(crate) const fn may_learn_addresses(&self) -> bool {
         matches!(self, Self::CookieWait(_))

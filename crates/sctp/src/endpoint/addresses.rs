@@ -24,7 +24,7 @@ impl Endpoint {
         id: AssociationId,
         address: IpAddr,
     ) -> Result<(), AddressError> {
-        let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
+        let index = self.table.index_of(id.0).ok_or(AddressError::UnknownAssociation)?;
         self.call(now, index, |association, cx| {
             association.change_own_address(cx, OwnAddress::Add(address)).map(drop)
         })
@@ -42,7 +42,7 @@ impl Endpoint {
         id: AssociationId,
         address: IpAddr,
     ) -> Result<(), AddressError> {
-        let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
+        let index = self.table.index_of(id.0).ok_or(AddressError::UnknownAssociation)?;
         self.call(now, index, |association, cx| {
             association.change_own_address(cx, OwnAddress::Delete(address)).map(drop)
         })
@@ -59,7 +59,7 @@ impl Endpoint {
         id: AssociationId,
         address: IpAddr,
     ) -> Result<(), AddressError> {
-        let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
+        let index = self.table.index_of(id.0).ok_or(AddressError::UnknownAssociation)?;
         self.call(now, index, |association, cx| {
             association.change_own_address(cx, OwnAddress::Prefer(address)).map(drop)
         })
@@ -80,7 +80,7 @@ impl Endpoint {
         id: AssociationId,
         address: IpAddr,
     ) -> Result<(), AddressError> {
-        let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
+        let index = self.table.index_of(id.0).ok_or(AddressError::UnknownAssociation)?;
         self.call(now, index, |association, cx| {
             association.change_own_address(cx, OwnAddress::MoveTo(address)).map(drop)
         })
@@ -101,7 +101,7 @@ impl Endpoint {
         id: AssociationId,
         addresses: &[IpAddr],
     ) -> Result<bool, AddressError> {
-        let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
+        let index = self.table.index_of(id.0).ok_or(AddressError::UnknownAssociation)?;
         self.call(now, index, |association, cx| {
             association.change_own_address(cx, OwnAddress::Follow(addresses))
         })
@@ -146,7 +146,7 @@ impl Endpoint {
         id: AssociationId,
         key: SharedKey,
     ) -> Result<(), KeyError> {
-        let index = self.index_of(id).ok_or(KeyError::UnknownAssociation)?;
+        let index = self.table.index_of(id.0).ok_or(KeyError::UnknownAssociation)?;
         self.call(now, index, |association, _| association.auth()?.set_key(key))
             .unwrap_or(Err(KeyError::UnknownAssociation))
     }
@@ -161,7 +161,7 @@ impl Endpoint {
         id: AssociationId,
         key_id: u16,
     ) -> Result<(), KeyError> {
-        let index = self.index_of(id).ok_or(KeyError::UnknownAssociation)?;
+        let index = self.table.index_of(id.0).ok_or(KeyError::UnknownAssociation)?;
         self.call(now, index, |association, _| association.auth()?.use_key(key_id))
             .unwrap_or(Err(KeyError::UnknownAssociation))
     }
@@ -176,7 +176,7 @@ impl Endpoint {
         id: AssociationId,
         key_id: u16,
     ) -> Result<(), KeyError> {
-        let index = self.index_of(id).ok_or(KeyError::UnknownAssociation)?;
+        let index = self.table.index_of(id.0).ok_or(KeyError::UnknownAssociation)?;
         self.call(now, index, |association, _| association.auth()?.delete_key(key_id))
             .unwrap_or(Err(KeyError::UnknownAssociation))
     }

@@ -59,10 +59,15 @@ impl Destinations {
     /// Called after the association was called, and the account taken back: enters a new destination.
     #[inline]
     pub(super) fn follow(&mut self, slot: &mut Slot) {
-        let destination = Destination::of(&slot.association);
-        if destination != slot.destination {
-            self.change(slot, destination);
+        if !Self::is_followed(slot) {
+            self.change(slot, Destination::of(&slot.association));
         }
+    }
+
+    /// Whether the destination of the association is the one that was entered.
+    #[inline]
+    pub(super) fn is_followed(slot: &Slot) -> bool {
+        Destination::of(&slot.association) == slot.destination
     }
 
     fn change(&mut self, slot: &mut Slot, destination: Option<Destination>) {

@@ -15,7 +15,7 @@ use rexmit_recovery::Share;
 use rustc_hash::FxHashMap;
 
 use super::destinations::Destination;
-use super::retired::RetiredTags;
+use super::retired::{Ending, RetiredTags};
 use crate::association::Association;
 
 /// An association, and the keys under which it is found.
@@ -62,7 +62,8 @@ impl Slot {
         (!is_closed).then(|| self.association.transports_version())
     }
 
-    fn is_entered_as_it_is(&self) -> bool {
+    /// Whether the keys of the association are those in the tables.
+    pub(super) fn is_entered_as_it_is(&self) -> bool {
         self.tag == self.association.identity().local_tag
             && self.peer_tag == self.association.peer().tag()
             && self.transports == self.transports_to_enter()
@@ -110,6 +111,11 @@ impl Lookup {
         self.retired.contains(tag)
     }
 
+    /// Whether an association that had `tag` ended by a SHUTDOWN COMPLETE of ours.
+    pub(super) fn has_completed_shutdown(&self, now: Instant, tag: u32) -> bool {
+        self.retired.has_completed_shutdown(now, tag)
+    }
+
     /// Whether an association that has ended since `created` had the `peer_tag` of a cookie made at that time.
     pub(super) fn is_peer_retired(&self, peer_tag: u32, created: Instant) -> bool {
         self.retired.contains_peer(peer_tag, created)
@@ -147,7 +153,7 @@ impl Lookup {
         let transports = slot.transports_to_enter();
         if tag != slot.tag {
             self.by_tag.remove(&slot.tag);
-            self.retired.retire(now, slot.tag);
+            self.retired.retire(now, slot.tag, Ending::Other);
             self.by_tag.insert(tag, index);
             slot.tag = tag;
         }
@@ -164,7 +170,9 @@ impl Lookup {
         }
         if is_closed {
             self.by_tag.remove(&tag);
-            self.retired.retire(now, tag);
+            let is_complete = slot.association.state().completes_shutdown();
+            let ending = if is_complete { Ending::ShutdownComplete } else { Ending::Other };
+            self.retired.retire(now, tag, ending);
             self.retired.retire_peer(now, peer_tag);
             return self.forget_addresses(index, slot);
         }

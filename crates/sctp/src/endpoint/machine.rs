@@ -5,7 +5,7 @@ use rexmit_core::table::Table;
 use rexmit_core::{Instant, Machine, Route};
 
 use super::{AssociationId, Endpoint, Lookup, Slot, may_be_one_host};
-use crate::association::{Incoming, begins_with};
+use crate::association::{Association, Context, Incoming, begins_with};
 use crate::event::Event;
 use crate::wire::{Chunk, Packet, kind};
 
@@ -84,11 +84,22 @@ impl Machine for Endpoint {
             return Some(route);
         }
         while let Some(index) = self.table.first_ready() {
-            let route =
-                self.call(now, index, |association, cx| association.poll_transmit(cx, packet));
-            if let Some(Some(route)) = route {
-                self.table.rotate_ready();
-                return Some(route);
+            let slot = self.table.get_mut(index);
+            let is_silent = slot.is_some_and(|(_, slot)| self.shared.is_certain_to_be_silent(slot));
+            if !is_silent || cfg!(debug_assertions) {
+                let poll = |association: &mut Association, cx: &mut Context<'_>| {
+                    association.poll_transmit(cx, packet)
+                };
+                let route = self.act_on(now, index, poll);
+                let slot = self.table.update_at(now, index);
+                debug_assert!(slot.is_none_or(
+                    |slot| slot.is_entered_as_it_is() && self.shared.is_up_to_date(slot)
+                ));
+                debug_assert!(!is_silent || route == Some(None), "it sends after all");
+                if let Some(Some(route)) = route {
+                    self.table.rotate_ready();
+                    return Some(route);
+                }
             }
             self.table.pop_ready();
             self.remove_if_over(index);
@@ -123,7 +134,7 @@ impl Endpoint {
         bytes: usize,
     ) {
         let header = packet.header;
-        let by_address = self.lookup.by_address(route.remote, header.source_port);
+        let by_address = || self.lookup.by_address(route.remote, header.source_port);
         let by_tag = self.lookup.by_tag(header.verification_tag).filter(|&index| {
             let slot = self.table.get(index);
             slot.is_some_and(|slot| {
@@ -135,24 +146,29 @@ impl Endpoint {
         let is_setting_up = |index| {
             self.table.get(index).is_some_and(|slot| slot.association.state().is_setting_up())
         };
-        if by_address.is_some_and(is_setting_up) && has_shutdown_ack(packet) {
+        if has_shutdown_ack(packet) && by_address().is_some_and(is_setting_up) {
             // The SHUTDOWN ACK is for an association before the one being set up (RFC 9260 §8.5.1 E).
-            return self.on_out_of_the_blue(route, packet);
+            return self.on_out_of_the_blue(now, route, packet);
         }
-        let found = by_tag.map(|index| (index, false)).or_else(|| {
-            let index = by_address.filter(|_| bears_reflected_tag(packet))?;
-            let slot = self.table.get(index)?;
-            (slot.association.peer().tag() == header.verification_tag).then_some((index, true))
-        });
-        match (found, by_address) {
-            (Some((index, is_reflected)), _) => {
-                self.call(now, index, |association, cx| {
-                    association.on_packet(cx, Incoming { route, is_reflected, bytes }, packet);
-                });
+        let (index, is_reflected) = match by_tag {
+            Some(index) => (index, false),
+            None => {
+                let Some(index) = by_address() else {
+                    return self.on_out_of_the_blue(now, route, packet);
+                };
+                let of_peer = |slot: &Slot| slot.association.peer().tag();
+                let is_of_peer =
+                    self.table.get(index).map(of_peer) == Some(header.verification_tag);
+                if !is_of_peer || !bears_reflected_tag(packet) {
+                    self.around.statistics.misdirected += 1;
+                    return;
+                }
+                (index, true)
             }
-            (None, Some(_)) => self.around.statistics.misdirected += 1,
-            (None, None) => self.on_out_of_the_blue(route, packet),
-        }
+        };
+        self.call(now, index, |association, cx| {
+            association.on_packet(cx, Incoming { route, is_reflected, bytes }, packet);
+        });
     }
 }
 

@@ -14,6 +14,7 @@ mod receive_budget;
 mod retired;
 mod scheduling;
 mod setup;
+mod shared;
 mod too_big;
 
 use std::collections::VecDeque;
@@ -35,9 +36,8 @@ use crate::statistics::{AssociationStatistics, EndpointStatistics};
 pub use crate::id::AssociationId;
 use amplification::ExcessBudget;
 use cookie::CookieSigner;
-use destinations::Destinations;
 use lookup::{Lookup, Slot};
-use receive_budget::ReceiveBudget;
+use shared::Shared;
 
 /// The most answers that wait to be transmitted; further ones are dropped, as a network could drop them.
 const MAX_REPLIES: usize = 64;
@@ -85,8 +85,7 @@ pub struct Endpoint {
     lookup: Lookup,
     signer: CookieSigner,
     around: Surroundings,
-    destinations: Destinations,
-    receive_budget: ReceiveBudget,
+    shared: Shared,
     replies: VecDeque<(Route, Vec<u8>)>,
     excess: ExcessBudget,
     /// Generator for RANDOM parameters, separate so that it does not change other random values.
@@ -132,8 +131,7 @@ impl Endpoint {
                 statistics: EndpointStatistics::default(),
                 sink: None,
             },
-            destinations: Destinations::default(),
-            receive_budget: ReceiveBudget::new(config.max_receive_bytes),
+            shared: Shared::new(config.max_receive_bytes),
             replies: VecDeque::new(),
             excess: ExcessBudget::default(),
             randoms: seed.split("authentication").rng(),
@@ -201,22 +199,30 @@ impl Endpoint {
         id: AssociationId,
         message: OutboundMessage,
     ) -> Result<MessageId, SendError> {
-        let index = self.index_of(id).ok_or(SendError::UnknownAssociation)?;
-        self.call(now, index, |association, cx| association.send(cx, message))
-            .unwrap_or(Err(SendError::UnknownAssociation))
+        let index = self.table.index_of(id.0).ok_or(SendError::UnknownAssociation)?;
+        let sent = self.act_on(now, index, |association, cx| association.send(cx, message));
+        let slot = self.table.update_later(now, index);
+        debug_assert!(
+            slot.is_none_or(|slot| slot.is_entered_as_it_is() && self.shared.is_up_to_date(slot))
+        );
+        sent.unwrap_or(Err(SendError::UnknownAssociation))
     }
 
     /// The next message from the peer of `id`, in delivery order.
     pub fn receive(&mut self, now: Instant, id: AssociationId) -> Option<InboundMessage> {
-        let index = self.index_of(id)?;
-        let message = self.call(now, index, |association, _| association.receive())?;
+        let index = self.table.index_of(id.0)?;
+        let message = self.act_on(now, index, |association, _| association.receive())?;
+        if let Some(slot) = self.table.update_later(now, index) {
+            self.shared.update(slot);
+            debug_assert!(slot.is_entered_as_it_is());
+        }
         self.remove_if_over(index);
         message
     }
 
     /// Ends the association gracefully: everything accepted on both sides is still delivered.
     pub fn shutdown(&mut self, now: Instant, id: AssociationId) {
-        if let Some(index) = self.index_of(id) {
+        if let Some(index) = self.table.index_of(id.0) {
             self.call(now, index, Association::shutdown);
         }
     }
@@ -224,7 +230,7 @@ impl Endpoint {
     /// Aborts the association at once. The ABORT carries the first 400 bytes of `reason`. Unacknowledged
     /// messages fail.
     pub fn abort(&mut self, now: Instant, id: AssociationId, reason: &[u8]) {
-        if let Some(index) = self.index_of(id) {
+        if let Some(index) = self.table.index_of(id.0) {
             self.call(now, index, |association, cx| {
                 association.abort_by_user(cx, reason);
             });
@@ -242,7 +248,7 @@ impl Endpoint {
         id: AssociationId,
         streams: &[u16],
     ) -> Result<(), ResetError> {
-        let index = self.index_of(id).ok_or(ResetError::UnknownAssociation)?;
+        let index = self.table.index_of(id.0).ok_or(ResetError::UnknownAssociation)?;
         self.call(now, index, |association, _| association.reset_streams(streams))
             .unwrap_or(Err(ResetError::UnknownAssociation))
     }
@@ -258,7 +264,7 @@ impl Endpoint {
         id: AssociationId,
         thin: ThinConfig,
     ) -> Result<(), ThinError> {
-        let index = self.index_of(id).ok_or(ThinError::UnknownAssociation)?;
+        let index = self.table.index_of(id.0).ok_or(ThinError::UnknownAssociation)?;
         self.call(now, index, |association, _| association.outbound().set_thin(thin))
             .unwrap_or(Err(ThinError::UnknownAssociation))
     }
@@ -276,7 +282,7 @@ impl Endpoint {
         stream: u16,
         thin: Option<ThinConfig>,
     ) -> Result<(), ThinError> {
-        let index = self.index_of(id).ok_or(ThinError::UnknownAssociation)?;
+        let index = self.table.index_of(id.0).ok_or(ThinError::UnknownAssociation)?;
         self.call(now, index, |association, _| association.outbound().set_stream_thin(stream, thin))
             .unwrap_or(Err(ThinError::UnknownAssociation))
     }
@@ -352,16 +358,26 @@ impl Endpoint {
         index: u32,
         act: impl FnOnce(&mut Association, &mut Context<'_>) -> R,
     ) -> Option<R> {
+        self.table.settle();
+        let result = self.act_on(now, index, act);
+        self.update(now, index);
+        result
+    }
+
+    /// As [`Self::call`], but nothing is updated. Sending and reading change neither the addresses nor the tags of the
+    /// association, nor end it; nor does sending change what it holds of received data.
+    fn act_on<R>(
+        &mut self,
+        now: Instant,
+        index: u32,
+        act: impl FnOnce(&mut Association, &mut Context<'_>) -> R,
+    ) -> Option<R> {
         let (key, slot) = self.table.get_mut(index)?;
         let mut cx = Context::new(now, AssociationId(key), &mut self.around);
-        self.destinations.exchange(slot);
-        self.receive_budget.lend(slot);
+        self.shared.lend(slot);
         let result = act(&mut slot.association, &mut cx);
         slot.association.report_unanswered(&mut cx, &mut slot.unanswered);
-        self.destinations.exchange(slot);
-        self.destinations.follow(slot);
-        self.receive_budget.settle(slot);
-        self.update(now, index);
+        self.shared.take_back(slot);
         Some(result)
     }
 
@@ -374,9 +390,10 @@ impl Endpoint {
         AssociationId(key)
     }
 
-    /// Updates the lookup tables and timers after a call has changed the association `index`.
+    /// Updates what the endpoint knows of the association `index` after a call has changed it.
     fn update(&mut self, now: Instant, index: u32) {
         if let Some(slot) = self.table.update_at(now, index) {
+            self.shared.update(slot);
             self.lookup.update(now, index, slot);
         }
     }
@@ -386,13 +403,9 @@ impl Endpoint {
         let is_over = |slot: &Slot| slot.association.is_over();
         if self.table.is_end_reported(index) && self.table.get(index).is_some_and(is_over) {
             let removed = self.table.remove(index);
-            self.receive_budget.release(removed.as_ref());
-            debug_assert!(!self.table.is_empty() || self.receive_budget.is_free());
+            self.shared.release(removed.as_ref());
+            debug_assert!(!self.table.is_empty() || self.shared.is_free());
         }
-    }
-
-    fn index_of(&self, id: AssociationId) -> Option<u32> {
-        self.table.find(id.0).map(|_| id.index())
     }
 
     fn reply(&mut self, route: Route, packet: Vec<u8>) {

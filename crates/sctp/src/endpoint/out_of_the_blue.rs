@@ -1,6 +1,6 @@
 //! Packets out of the blue: correct, but for no existing association (RFC 9260 §8.4).
 
-use rexmit_core::Route;
+use rexmit_core::{Instant, Route};
 
 use super::Endpoint;
 use super::setup::answer_ports;
@@ -16,15 +16,21 @@ enum Answer {
 
 impl Endpoint {
     /// Answers a packet that belongs to no association, or drops it.
-    pub(super) fn on_out_of_the_blue(&mut self, route: Route, packet: &Packet<'_>) {
+    ///
+    /// The ABORT of RFC 9260 §8.4 (8) is not sent for an association that we ended by SHUTDOWN COMPLETE: the packet was
+    /// overtaken by the peer's SHUTDOWN ACK, and ABORT could overtake SHUTDOWN COMPLETE and end the peer's
+    /// association as a failure.
+    pub(super) fn on_out_of_the_blue(&mut self, now: Instant, route: Route, packet: &Packet<'_>) {
         self.around.statistics.out_of_the_blue += 1;
         let answer = answer_to(packet);
-        if answer == Answer::Nothing {
+        let tag = packet.header.verification_tag;
+        if answer == Answer::Nothing
+            || (answer == Answer::Abort && self.lookup.has_completed_shutdown(now, tag))
+        {
             return;
         }
         // The tag is reflected, and the T bit says so.
-        let header =
-            Header { verification_tag: packet.header.verification_tag, ..answer_ports(packet) };
+        let header = Header { verification_tag: tag, ..answer_ports(packet) };
         let mut reply = Vec::new();
         let limit = self.config.association.max_packet_bytes;
         let mut writer = PacketWriter::new(&mut reply, limit, header);

@@ -46,7 +46,7 @@ impl Endpoint {
     /// that has a handshake of its own to complete. Messages can be given to [`send`](Self::send) meanwhile;
     /// no timer of the association runs. Has no effect once INIT was sent.
     pub fn hold_setup(&mut self, now: Instant, id: AssociationId, is_held: bool) {
-        if let Some(index) = self.index_of(id) {
+        if let Some(index) = self.table.index_of(id.0) {
             self.call(now, index, |association, _| association.hold_setup(is_held));
         }
     }
@@ -70,7 +70,7 @@ impl Endpoint {
         id: AssociationId,
         path: u8,
     ) -> Result<(), PrimaryError> {
-        let index = self.index_of(id).ok_or(PrimaryError::UnknownAssociation)?;
+        let index = self.table.index_of(id.0).ok_or(PrimaryError::UnknownAssociation)?;
         self.call(now, index, |association, cx| association.set_primary(cx, path))
             .unwrap_or(Err(PrimaryError::UnknownAssociation))
     }

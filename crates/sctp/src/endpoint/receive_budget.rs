@@ -37,6 +37,11 @@ impl ReceiveBudget {
         slot.charged = charged;
     }
 
+    /// Whether what the association holds is what is charged for it.
+    pub(super) fn is_settled(&self, slot: &Slot) -> bool {
+        slot.association.inbound.charged_bytes() == slot.charged as usize
+    }
+
     /// Called when the association was removed: what it could not deliver is gone with it.
     pub(super) fn release(&mut self, removed: Option<&Slot>) {
         self.charged -= removed.map_or(0, |slot| slot.charged.into());

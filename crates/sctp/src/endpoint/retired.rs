@@ -13,10 +13,18 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use rexmit_core::Instant;
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 /// The most tags remembered; beyond it, the oldest are forgotten.
 pub(super) const MAX_RETIRED_TAGS: usize = 65_536;
+
+/// How an association ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ending {
+    /// We sent SHUTDOWN COMPLETE, for which the peer may still wait.
+    ShutdownComplete,
+    Other,
+}
 
 /// The verification tags of associations that have ended, as long as their cookies are valid.
 #[derive(Debug)]
@@ -24,8 +32,9 @@ pub(super) struct RetiredTags {
     /// The life of the longest-lived cookie.
     life: Duration,
     order: VecDeque<(Instant, u32)>,
-    /// By our own tag. Tags are our own random numbers, so that a fast hash is safe.
-    tags: FxHashSet<u32>,
+    /// By our own tag: how the association ended, and until when that is remembered. Tags are our own random numbers, so
+    /// that a fast hash is safe.
+    tags: FxHashMap<u32, (Instant, Ending)>,
     peer_order: VecDeque<(Instant, u32)>,
     /// When an association with this tag of the peer ended. The peer chooses the tag, so that the map is ordered
     /// instead of hashed.
@@ -37,20 +46,21 @@ impl RetiredTags {
         Self {
             life,
             order: VecDeque::new(),
-            tags: FxHashSet::default(),
+            tags: FxHashMap::default(),
             peer_order: VecDeque::new(),
             peer_tags: BTreeMap::new(),
         }
     }
 
     /// Called when the association that had `tag` has ended: remembers the tag.
-    pub(super) fn retire(&mut self, now: Instant, tag: u32) {
+    pub(super) fn retire(&mut self, now: Instant, tag: u32, ending: Ending) {
         self.forget_expired(now);
         if self.order.len() >= MAX_RETIRED_TAGS {
             self.forget_first();
         }
-        if self.tags.insert(tag) {
-            self.order.push_back((now + self.life, tag));
+        let until = now + self.life;
+        if self.tags.insert(tag, (until, ending)).is_none() {
+            self.order.push_back((until, tag));
         }
     }
 
@@ -74,7 +84,13 @@ impl RetiredTags {
 
     /// Whether a cookie with `tag` comes from an association that has ended.
     pub(super) fn contains(&self, tag: u32) -> bool {
-        self.tags.contains(&tag)
+        self.tags.contains_key(&tag)
+    }
+
+    /// Whether the association that had `tag` ended by a SHUTDOWN COMPLETE of ours, no longer ago than a cookie is valid.
+    pub(super) fn has_completed_shutdown(&self, now: Instant, tag: u32) -> bool {
+        let ended = self.tags.get(&tag);
+        ended.is_some_and(|&(until, ending)| ending == Ending::ShutdownComplete && now <= until)
     }
 
     fn forget_expired(&mut self, now: Instant) {
@@ -109,10 +125,10 @@ mod tests {
     #[test]
     fn a_tag_is_remembered_for_the_life_of_a_cookie() {
         let mut retired = RetiredTags::new(Duration::from_secs(60));
-        retired.retire(Instant::ZERO, 1);
-        retired.retire(Instant::from_millis(60_000), 2);
+        retired.retire(Instant::ZERO, 1, Ending::Other);
+        retired.retire(Instant::from_millis(60_000), 2, Ending::Other);
         assert!(retired.contains(1) && retired.contains(2) && !retired.contains(3));
-        retired.retire(Instant::from_millis(60_001), 3);
+        retired.retire(Instant::from_millis(60_001), 3, Ending::Other);
         assert!(!retired.contains(1) && retired.contains(2));
     }
 
@@ -140,7 +156,7 @@ mod tests {
     fn no_more_tags_than_the_limit_are_remembered() {
         let mut retired = RetiredTags::new(Duration::from_secs(60));
         for tag in 0..=MAX_RETIRED_TAGS as u32 {
-            retired.retire(Instant::ZERO, tag);
+            retired.retire(Instant::ZERO, tag, Ending::ShutdownComplete);
         }
         assert_eq!((retired.order.len(), retired.tags.len()), (MAX_RETIRED_TAGS, MAX_RETIRED_TAGS));
         assert!(!retired.contains(0) && retired.contains(1));

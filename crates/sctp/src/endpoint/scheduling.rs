@@ -21,7 +21,7 @@ impl Endpoint {
         stream: u16,
         priority: u16,
     ) -> Result<(), PriorityError> {
-        let index = self.index_of(id).ok_or(PriorityError::UnknownAssociation)?;
+        let index = self.table.index_of(id.0).ok_or(PriorityError::UnknownAssociation)?;
         self.call(now, index, |association, _| {
             association.outbound().set_priority(stream, priority)
         })
@@ -39,7 +39,7 @@ impl Endpoint {
         id: AssociationId,
         scheduling: Scheduling,
     ) -> Result<(), PriorityError> {
-        let index = self.index_of(id).ok_or(PriorityError::UnknownAssociation)?;
+        let index = self.table.index_of(id.0).ok_or(PriorityError::UnknownAssociation)?;
         self.call(now, index, |association, _| association.outbound().set_scheduling(scheduling))
             .ok_or(PriorityError::UnknownAssociation)
     }

@@ -14,6 +14,7 @@
 //! could keep a whole block alive, which the counters would not show.
 
 mod by_mid;
+mod by_stream;
 mod by_tsn;
 mod delivery;
 mod messages;

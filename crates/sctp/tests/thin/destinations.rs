@@ -116,3 +116,29 @@ fn associations_without_a_limit_share_nothing() {
     let many = &mut Many::connect(CopyBudget::UNLIMITED, one_host);
     assert_eq!(many.copies_of_one_message(), usize::from(ASSOCIATIONS));
 }
+
+/// The account of a destination has credit for a copy, of what other associations have sent: an association without credit of its
+/// own sends it when it is due.
+#[test]
+fn a_copy_that_the_shared_account_pays_for_is_sent_in_time() {
+    let remote = |n| SocketAddr::new(Ipv4Addr::new(198, 51, 100, 1).into(), 20_000 + n);
+    // Of 16 packets, to which a new account has a right, that is less than a copy.
+    let mut many = Many::connect(CopyBudget::percent(NonZeroU16::new(5), None), remote);
+    let [first, second] = [many.ids[0], many.ids[1]];
+    let send = |many: &mut Many, id| {
+        let message = OutboundMessage::new(0, vec![0; 100]);
+        many.ends[0].send(many.now, id, message).expect("there is room");
+    };
+    for _ in 0..100 {
+        send(&mut many, second);
+        many.exchange();
+        many.now += Duration::from_millis(20);
+    }
+    send(&mut many, first);
+    assert_eq!(many.packets(), 1);
+    many.now += COPY_AFTER;
+    many.ends[0].handle_timeout(many.now);
+    many.packets();
+    let statistics = many.ends[0].statistics(first).expect("it is there");
+    assert_eq!(statistics.recovery.delayed_copies, 1);
+}

@@ -161,8 +161,8 @@ impl Results {
         &self.folder
     }
 
-    /// The page of these results, if the directory has those of this text and of these runs by
-    /// `program`, all of which succeeded; else `None`. No result of a run is read.
+    /// The page in this directory, if `program` wrote it for this `text` and these `documents`, no run failed, and all
+    /// files are unchanged; else `None`. Results of runs are not read.
     #[must_use]
     pub fn current(
         &self,

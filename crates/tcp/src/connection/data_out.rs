@@ -87,9 +87,9 @@ impl Outbound {
         Some(Piece { start: self.snd_nxt, len, has_fin })
     }
 
-    /// New data to be appended to a retransmission with `room` for more payload, if the data fills the segment
-    /// or is all that is queued. Otherwise a refused window probe would be retransmitted alone, and the data after it
-    /// would wait for another round trip.
+    /// New data to append to a retransmission that has `room` for more payload; `None` unless it fills the segment or is all
+    /// unsent data. Without it, a refused window probe would be retransmitted alone, and the data behind it would wait for
+    /// another round trip.
     pub(super) fn next_behind(&self, room: u32) -> Option<Piece> {
         let len = self.unsent().min(self.usable_window()).min(room.into());
         let is_last = len == self.unsent();

@@ -117,10 +117,12 @@ impl Outbound {
             return Some(piece);
         }
         let piece = self.next_new(room.nagle, room.new)?;
-        let new_bytes = piece.len + u32::from(piece.has_fin);
-        let bundle = BundleRoom { new_bytes, room: room.new - piece.len, is_contiguous: true };
-        if whole.is_none() && packet.bundle(&mut self.recovery, now, GROUP, bundle) {
-            return None; // They come first.
+        if whole.is_none() && packet.may_bundle(&self.recovery, GROUP) {
+            let new_bytes = piece.len + u32::from(piece.has_fin);
+            let bundle = BundleRoom { new_bytes, room: room.new - piece.len, is_contiguous: true };
+            if packet.bundle(&mut self.recovery, now, GROUP, bundle) {
+                return None; // They come first.
+            }
         }
         self.send_piece(now, piece, packet);
         Some(piece)

@@ -38,10 +38,10 @@ impl OfferedWindow {
         room.rcv_nxt + window
     }
 
-    /// The value of the window field of the next segment. A window that stays the same is rounded up if there
-    /// is room, since rounding it down would seem to shrink it. Without room it is rounded down (RFC 7323
-    /// §2.4), and data up to the edge announced before is still accepted: if it were rounded up, many small
-    /// segments would move the edge beyond any limit.
+    /// The window field of the next segment, in units of the window scale. If the receive buffer has room, the window is
+    /// rounded up: rounding down would seem to shrink a window that has not changed. Without room it is rounded down (RFC
+    /// 7323 §2.4); data up to the edge announced before is still accepted. Rounding up would then let many small segments
+    /// move the edge without limit.
     pub(super) fn offer(&mut self, room: Room) -> u16 {
         let candidate = self.candidate(room);
         if candidate >= self.edge + room.step {

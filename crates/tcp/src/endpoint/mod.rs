@@ -243,7 +243,7 @@ impl Endpoint {
         id: ConnectionId,
         bytes: &[u8],
     ) -> Result<usize, SendError> {
-        let index = self.index_of(id).ok_or(SendError::UnknownConnection)?;
+        let index = self.table.index_of(id.0).ok_or(SendError::UnknownConnection)?;
         self.call(now, index, |connection, cx| connection.send(cx, bytes))
             .unwrap_or(Err(SendError::UnknownConnection))
     }
@@ -259,7 +259,7 @@ impl Endpoint {
         id: ConnectionId,
         into: &mut [u8],
     ) -> Result<usize, ReceiveError> {
-        let index = self.index_of(id).ok_or(ReceiveError::UnknownConnection)?;
+        let index = self.table.index_of(id.0).ok_or(ReceiveError::UnknownConnection)?;
         let received = self.call(now, index, |connection, cx| connection.receive(cx, into));
         self.remove_if_over(index);
         received.unwrap_or(Err(ReceiveError::UnknownConnection))
@@ -277,7 +277,7 @@ impl Endpoint {
         id: ConnectionId,
         read: impl FnOnce(&[u8]) -> usize,
     ) -> Result<usize, ReceiveError> {
-        let index = self.index_of(id).ok_or(ReceiveError::UnknownConnection)?;
+        let index = self.table.index_of(id.0).ok_or(ReceiveError::UnknownConnection)?;
         let received = self.call(now, index, |connection, cx| connection.receive_with(cx, read));
         self.remove_if_over(index);
         received.unwrap_or(Err(ReceiveError::UnknownConnection))
@@ -285,7 +285,7 @@ impl Endpoint {
 
     /// Finishes sending: a FIN follows the accepted bytes. Data of the peer is still received.
     pub fn finish(&mut self, now: Instant, id: ConnectionId) {
-        if let Some(index) = self.index_of(id) {
+        if let Some(index) = self.table.index_of(id.0) {
             self.call(now, index, Connection::finish);
         }
     }
@@ -293,7 +293,7 @@ impl Endpoint {
     /// Closes the connection in both directions: sending is finished as by [`Self::finish`], received bytes
     /// are discarded, and if more arrive the connection is reset (RFC 9293 §3.6.1).
     pub fn close(&mut self, now: Instant, id: ConnectionId) {
-        if let Some(index) = self.index_of(id) {
+        if let Some(index) = self.table.index_of(id.0) {
             self.call(now, index, Connection::close);
             self.remove_if_over(index);
         }
@@ -309,14 +309,14 @@ impl Endpoint {
         id: ConnectionId,
         thin: ThinConfig,
     ) -> Result<(), ThinError> {
-        let index = self.index_of(id).ok_or(ThinError::UnknownConnection)?;
+        let index = self.table.index_of(id.0).ok_or(ThinError::UnknownConnection)?;
         self.call(now, index, |connection, _| connection.set_thin(thin))
             .unwrap_or(Err(ThinError::UnknownConnection))
     }
 
     /// Resets the connection at once (RST). Undelivered data is lost.
     pub fn abort(&mut self, now: Instant, id: ConnectionId) {
-        if let Some(index) = self.index_of(id) {
+        if let Some(index) = self.table.index_of(id.0) {
             self.call(now, index, Connection::abort);
         }
     }
@@ -417,10 +417,6 @@ impl Endpoint {
 
     const fn has_room(&self) -> bool {
         self.table.len() < self.config.max_connections
-    }
-
-    fn index_of(&self, id: ConnectionId) -> Option<u32> {
-        self.table.find(id.0).map(|_| id.index())
     }
 
     fn reply(&mut self, reply: Reply) -> bool {

@@ -156,7 +156,10 @@ fn a_capture_of_the_sender_gives_an_estimate_of_the_path() {
         assert!((0.8..1.25).contains(&ratio), "{name}: {ratio} of {}", known.path.lost);
         let bursts = (found.path.burst.unwrap(), known.path.burst.unwrap());
         assert!((bursts.0 / bursts.1 - 1.0).abs() < 0.35, "{name}: {bursts:?}");
-        if let Some(hits) = known.redundancy.hits {
+        // `interactive` has few copies, of outages only: too few for a ratio.
+        let hits = known.redundancy.hits.filter(|hits| *hits >= 20);
+        assert_eq!(hits.is_some(), name == "interactive-redundant", "{name}: {hits:?}");
+        if let Some(hits) = hits {
             let found = found.redundancy.hits.unwrap() as f64;
             assert!((0.7..1.4).contains(&(found / hits as f64)), "{name}: {found} of {hits}");
         }

@@ -1,7 +1,7 @@
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
 
-use super::alone;
+use super::{AT, alone, bundled, new_unit, on_paths};
 use crate::outstanding::sending::Carried;
 use crate::outstanding::*;
 
@@ -67,4 +67,24 @@ fn ended_packets_are_forgotten_only_behind_nothing_in_flight() {
     assert_eq!(packets.next_number(), PacketNumber(3));
     assert!(packets.packet(PacketNumber(1)).is_none());
     assert_eq!(packets.in_flight(0).map(|(n, _)| n.0).collect::<Vec<_>>(), [2]);
+}
+
+/// A message is abandoned while a packet with one of its units is built: the units that follow are counted.
+#[test]
+fn a_packet_whose_units_are_abandoned_before_it_is_full_goes_on() {
+    for older in [0, 1] {
+        let mut o = on_paths(1);
+        o.send_over(0, older);
+        let [abandoned, kept] = [0, 1].map(|_| o.send(AT(0), alone(0), new_unit(100, 0), 0).0);
+        o.lose(kept, SendCause::Probe).expect("in flight");
+        o.retransmit(AT(1), alone(0), abandoned, SendCause::Probe, false).expect("in flight");
+        o.abandon(abandoned).expect("in flight");
+        o.check_invariants();
+        o.retransmit(AT(1), bundled(0), kept, SendCause::Probe, false).expect("lost");
+        o.check_invariants();
+        o.send(AT(1), bundled(0), new_unit(100, 0), 0);
+        o.check_invariants();
+        let flight = o.flight(0);
+        assert_eq!((flight.packets as usize, flight.bytes), (older + 1, 100 * (older as u64 + 2)));
+    }
 }

@@ -146,6 +146,24 @@ fn the_trace_shows_the_fate_of_each_packet() {
     assert_eq!(reported, ["expired", "0 lost", "event", "1 sent", "1 acknowledged", "0 spurious"]);
 }
 
+/// The message of the only unit in a packet is abandoned before the packet is complete.
+#[test]
+fn a_packet_that_is_forgotten_before_it_is_complete_is_not_in_the_trace() {
+    let (mut s, events) = (Sender::new(), Events::default());
+    s.push_full(1);
+    s.at(1000);
+    let mut sink = events.clone();
+    let mut tracer = Tracer::new(s.now, 0, Some(&mut sink));
+    assert!(s.recovery.on_timeout(s.now, TimeoutKind::Loss, &mut tracer).is_some());
+    let mut packet = s.recovery.packet(0, false, 0);
+    assert_eq!(packet.next(&s.recovery), Some(Next::Lost(BASE + 1)));
+    assert!(packet.put(&mut s.recovery, s.now).is_some());
+    s.recovery.abandon(crate::Abandoned::Sent(BASE + 1));
+    assert!(packet.end(&mut s.recovery, s.now, &mut tracer));
+    let reported: Vec<_> = events.0.lock().expect("one thread").iter().filter_map(words).collect();
+    assert_eq!(reported, ["expired", "0 lost", "event"]);
+}
+
 fn words(event: &TraceEvent) -> Option<String> {
     match event {
         TraceEvent::RetransmissionTimeout { .. } => Some("expired".into()),

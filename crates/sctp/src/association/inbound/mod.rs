@@ -317,13 +317,14 @@ impl Inbound {
             self.received.record(tsn);
             return Err(DataError::InvalidStream(piece.stream));
         }
-        while !self.admits(tsn, piece.payload.len()) && self.is_stuck() && !self.is_full() {
-            let Some(dropped) = self.reassembly.drop_largest() else { break };
+        while !self.admits(tsn, piece.payload.len()) {
+            let may_make_room = self.is_stuck() && !self.is_full();
+            let dropped = if may_make_room { self.reassembly.drop_largest() } else { None };
+            let Some(dropped) = dropped else {
+                self.refuse(cx, "DATA beyond the receive window");
+                return Ok(());
+            };
             self.on_dropped(cx, dropped)?;
-        }
-        if !self.admits(tsn, piece.payload.len()) {
-            self.refuse(cx, "DATA beyond the receive window");
-            return Ok(());
         }
         self.take_piece(cx, &piece, is_held_back(tsn))
     }
@@ -383,9 +384,9 @@ impl Inbound {
         Ok(())
     }
 
-    /// The streams of messages dropped since the last call, if the peer is to be asked to reset them.
-    pub(super) fn take_streams_to_reset(&mut self) -> BTreeSet<u16> {
-        std::mem::take(&mut self.to_reset)
+    /// The streams of messages dropped since the last call, if the peer is to be asked to reset them; `None` without any.
+    pub(super) fn take_streams_to_reset(&mut self) -> Option<BTreeSet<u16>> {
+        (!self.to_reset.is_empty()).then(|| std::mem::take(&mut self.to_reset))
     }
 
     /// Processes the chunks that waited for a stream reset, now that it was performed (RFC 6525 §5.2.2 E4).

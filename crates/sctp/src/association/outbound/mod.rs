@@ -456,7 +456,7 @@ impl Outbound {
         let Self { recovery, divided, outstanding_bytes, .. } = self;
         let report = self.config.messages.report_acknowledged;
         recovery.on_ack(now, ack, &mut tracer, |unit| {
-            let acknowledged = on_delivered(unit, divided, outstanding_bytes);
+            let acknowledged = on_delivered(&unit, divided, outstanding_bytes);
             if let Some(message) = acknowledged.filter(|_| report) {
                 events.push_back((id, Event::MessageAcknowledged(message)));
             }
@@ -496,12 +496,12 @@ impl Outbound {
         self.probe.watch(now, is_held_back, paths[paths.data_path()].timer().rto());
     }
 
-    pub(super) const fn probe_timer(&self) -> Deadline {
+    pub(super) const fn window_probe_timer(&self) -> Deadline {
         self.probe.timer()
     }
 
     /// Called when a closed window is to be probed now.
-    pub(super) const fn on_probe_timer(&mut self) {
+    pub(super) const fn on_window_probe_timer(&mut self) {
         self.probe.on_timer();
     }
 
@@ -722,7 +722,8 @@ impl Outbound {
     /// Whether a packet with DATA has something to carry over `path` now.
     pub(super) fn has_data_for(&self, path: u8) -> bool {
         self.recovery.next_due(path).is_some()
-            || (self.recovery.may_send_new(path, self.next_group())
+            || (!self.queue.is_empty()
+                && self.recovery.may_send_new(path, self.next_group())
                 && self.next_new_len_over(path).is_some())
     }
 
@@ -737,12 +738,12 @@ impl Outbound {
 
 /// Called when the cumulative point has passed `unit`: frees its bytes, and returns the message that it completes.
 fn on_delivered(
-    unit: Unit<Fragment>,
+    unit: &Unit<Fragment>,
     divided: &mut DividedMessages,
     outstanding_bytes: &mut usize,
 ) -> Option<MessageId> {
     let is_abandoned = unit.state() == UnitState::Abandoned;
-    let Fragment { message, beginning, ending, payload, .. } = unit.payload;
+    let &Fragment { message, beginning, ending, ref payload, .. } = &unit.payload;
     *outstanding_bytes -= payload.len();
     if is_abandoned || !ending {
         return None;

@@ -61,10 +61,10 @@ impl ThinStreams {
     /// Called when a message of `stream` is accepted: the stream is singled out if the profile says so and
     /// there is a group left.
     pub(super) fn on_used(&mut self, stream: u16, recovery: &mut Recovery) {
-        let thin = *recovery.thin_config(0);
-        if !thin.sctp.by_stream {
+        if !recovery.thin_config(0).sctp.by_stream {
             return;
         }
+        let thin = *recovery.thin_config(0);
         let Err(index) = self.position(stream) else { return };
         if let Ok(group) = recovery.set_thin(None, thin) {
             self.0.insert(index, ThinStream { stream, group, singled_out: SingledOut::ByUse });

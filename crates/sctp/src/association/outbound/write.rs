@@ -24,6 +24,10 @@ impl Outbound {
         let mut may_bundle = true;
         let is_large = most > self.config.max_packet_bytes;
         let mut is_full = false;
+        // Half of a probe is for new data, if the next of it fits.
+        let next_new = if packet.probes_silence() { self.next_new_len_over(path) } else { None };
+        let half = writer.room() / 2;
+        let kept = if next_new.is_some_and(|len| self.chunk_len(len) <= half) { half } else { 0 };
         while let Some(next) = packet.next(&self.recovery) {
             match next {
                 Next::New => {
@@ -32,9 +36,15 @@ impl Outbound {
                     }
                     let is_bundled =
                         std::mem::take(&mut may_bundle) && self.bundle(cx, &mut packet, writer);
-                    if !is_bundled && !self.write_new(cx, standing, &mut packet, writer) {
-                        is_full = self.next_new_len_over(path).is_some();
-                        packet.refuse();
+                    if is_bundled {
+                        continue;
+                    }
+                    match self.write_new(cx, standing, &mut packet, writer) {
+                        NextNew::Written => {}
+                        refused => {
+                            is_full = refused == NextNew::NoRoom;
+                            packet.refuse();
+                        }
                     }
                 }
                 Next::Lost(tsn)
@@ -44,7 +54,7 @@ impl Outbound {
                 | Next::Rescue(tsn) => {
                     let reason = self.reason_to_abandon(cx.now, tsn);
                     if reason.is_none() {
-                        self.write_retransmission(cx, &mut packet, tsn, writer);
+                        self.write_retransmission(cx, &mut packet, tsn, kept, writer);
                         continue;
                     }
                     if let Some(reason) = reason.filter(|_| matches!(next, Next::Lost(_))) {
@@ -69,15 +79,17 @@ impl Outbound {
         Filled { has_new, is_full, last_of_large: is_large.then_some(last) }
     }
 
-    /// Writes the retransmission of one chunk, if it fits.
+    /// Writes the retransmission of one chunk, if it fits; from the second one on `kept` bytes are left to new data.
     fn write_retransmission(
         &mut self,
         cx: &Context<'_>,
         packet: &mut OpenPacket,
         tsn: u64,
+        kept: usize,
         writer: &mut PacketWriter<'_>,
     ) {
-        if self.chunk_len(self.payload_len(tsn)) > writer.room() {
+        let kept = if packet.is_empty() { 0 } else { kept };
+        if self.chunk_len(self.payload_len(tsn)) + kept > writer.room() {
             packet.refuse();
         } else if let Some(written) = packet.put(&mut self.recovery, cx.now) {
             let is_interleaved = self.queue.is_interleaved();
@@ -92,17 +104,17 @@ impl Outbound {
         standing: Standing,
         packet: &mut OpenPacket,
         writer: &mut PacketWriter<'_>,
-    ) -> bool {
-        let Some(len) = self.next_new_len_over(packet.path()) else { return false };
-        let Some(max_payload) = self.max_payload_in(len, writer) else { return false };
+    ) -> NextNew {
+        let Some(len) = self.next_new_len_over(packet.path()) else { return NextNew::None };
+        let Some(max_payload) = self.max_payload_in(len, writer) else { return NextNew::NoRoom };
         let cut = self.cut_next(cx.now, max_payload, standing.is_ending, packet);
-        let Some((tsn, wants_ack)) = cut else { return false };
+        let Some((tsn, wants_ack)) = cut else { return NextNew::None };
         if let Some(unit) = self.recovery.outstanding().unit(tsn) {
             let is_interleaved = self.queue.is_interleaved();
             write_chunk((tsn, is_interleaved), &unit.payload, wants_ack, writer);
         }
         self.on_first_sent(cx, tsn);
-        true
+        NextNew::Written
     }
 
     /// The largest payload of the next chunk, of `len` bytes, that fits the packet; `None` if none does. In a
@@ -125,6 +137,9 @@ impl Outbound {
         writer: &PacketWriter<'_>,
     ) -> bool {
         let group = self.next_group();
+        if !packet.may_bundle(&self.recovery, group) {
+            return false;
+        }
         let Some(len) = self.next_new_len() else { return false };
         let new_bytes = self.chunk_len(len);
         let Some(room) = writer.room().checked_sub(new_bytes) else { return false };
@@ -142,6 +157,17 @@ impl Outbound {
         let stream = self.queue.peek_stream(self.max_fragment);
         stream.map_or(0, |stream| self.thin_streams.group_of(stream))
     }
+}
+
+/// The fate of the next new chunk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NextNew {
+    /// The chunk is in the packet.
+    Written,
+    /// There is a chunk, but no room for it in the packet.
+    NoRoom,
+    /// No chunk may be sent now.
+    None,
 }
 
 /// Writes `fragment` as DATA, or as I-DATA if messages are interleaved.

@@ -229,8 +229,8 @@ impl Paths {
         own
     }
 
-    /// The one of `choices` that `path` is to use instead of its own local address; the unspecified address, for the
-    /// driver to choose, if none is of the same family.
+    /// The local address that replaces that of `path`: the address in `choices` nearest to the peer's. If none has the
+    /// family of the peer's address, the unspecified address: then the driver chooses.
     pub(super) fn local_instead(&self, path: u8, choices: &[IpAddr]) -> SocketAddr {
         let Route { local, remote } = self.get(path).route;
         let others: Vec<Route> =

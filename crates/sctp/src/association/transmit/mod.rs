@@ -33,6 +33,23 @@ impl Association {
         Some(route)
     }
 
+    /// Whether [`Self::poll_transmit`] would find nothing to send and change nothing. Only an established association with
+    /// one path and nothing queued is known to have nothing to send; others have to be polled.
+    pub(crate) fn is_certain_to_be_silent(&self) -> bool {
+        matches!(self.state, State::Established)
+            && self.paths.len() == 1
+            && self.asconf.is_none()
+            && !self.inbound.is_sack_owed()
+            && self.out.queue.is_empty()
+            && self.out.recovery.next_due(0).is_none()
+            && !self.replies.is_any()
+            && !self.out.owes_forward_tsn()
+            && self.paths.with_heartbeat_due().is_none()
+            && self.paths.with_port_probe_due().is_none()
+            && self.paths.sizes.due_probe(&self.out.recovery).is_none()
+            && !self.reset.is_owed(&self.out.queue)
+    }
+
     /// Writes the probe of a port that the peer may have, or of a path's MTU: nothing else is in its packet.
     fn write_probe(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
         let of_port = self.paths.with_port_probe_due().filter(|&path| !self.is_silent(path));
@@ -92,17 +109,14 @@ impl Association {
         PacketWriter::new(packet, self.config.max_packet_bytes, header)
     }
 
-    /// Whether packets need a checksum. Not if the peer accepts packets without one, which it may if DTLS
-    /// protects them; COOKIE ECHO and ASCONF have a checksum even then (RFC 9653 §5.2). So has SHUTDOWN ACK: a peer
-    /// whose SHUTDOWN COMPLETE was lost has forgotten the association, and with it that it accepts such packets.
-    const fn needs_checksum(&self) -> bool {
-        !self.peer.accepts_zero_checksum() || self.state.is_shutdown_ack_sent()
-    }
-
     /// Begins a packet, with AUTH if the peer wants all chunks to be authenticated.
     fn begin_packet<'b>(&self, packet: &'b mut Vec<u8>) -> PacketWriter<'b> {
         let mut writer = self.new_packet(packet);
-        writer.set_checksum(self.needs_checksum());
+        // Not if the peer accepts packets without a checksum, which it may if DTLS protects them; COOKIE ECHO and ASCONF
+        // have one even then (RFC 9653 §5.2). So has SHUTDOWN ACK: a peer whose SHUTDOWN COMPLETE was lost has forgotten
+        // the association, and with it that it accepts such packets.
+        let accepts_zero = self.peer.accepts_zero_checksum() && !self.state.is_shutdown_ack_sent();
+        writer.set_checksum(!accepts_zero);
         if let Some(auth) = &self.auth {
             auth.begin(&mut writer);
         }

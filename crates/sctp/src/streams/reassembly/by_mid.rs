@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 use bytes::Bytes;
 use rexmit_core::serial::unwrap_u32;
 
+use super::by_stream::ByStream;
 use super::delivery::FIRST;
 use super::messages::{Assembly, Messages};
 use super::piece::{DroppedMessage, Piece, ReassemblyError};
@@ -31,7 +32,7 @@ struct Loose {
 }
 
 /// The MIDs of a stream, beyond the order of delivery.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct StreamMids {
     /// The first ordered and the first unordered message that were not skipped.
     not_skipped: [u64; 2],
@@ -53,7 +54,7 @@ pub(super) struct ByMid {
     /// because a map per message would allocate a node for each.
     loose: BTreeMap<(Key, u64), Loose>,
     /// State of the streams that have unordered or skipped messages.
-    streams: BTreeMap<u16, StreamMids>,
+    streams: ByStream<StreamMids>,
     /// The begun messages of which something is held, by its size. Made when the first message has to be dropped, and kept
     /// while any has begun: a peer that fills the buffer again and again would otherwise cause a search of all each time.
     #[expect(clippy::box_collection, reason = "8 bytes of each association instead of 24")]
@@ -74,7 +75,7 @@ impl ByMid {
             return Err(ReassemblyError::ProtocolViolation("a message comes a second time"));
         }
         if piece.unordered {
-            let mids = self.streams.entry(piece.stream).or_default();
+            let mids = self.streams.get_mut(piece.stream);
             mids.newest_unordered = mids.newest_unordered.max(key.2);
         }
         if !piece.beginning {
@@ -143,7 +144,7 @@ impl ByMid {
     pub(super) fn on_skipped(&mut self, skipped: SkippedMid, messages: &mut Messages) {
         let SkippedMid { stream, unordered, mid } = skipped;
         let key = self.key_of(stream, unordered, mid, messages);
-        let mids = self.streams.entry(stream).or_default();
+        let mids = self.streams.get_mut(stream);
         let not_skipped = &mut mids.not_skipped[usize::from(unordered)];
         *not_skipped = (*not_skipped).max(key.2 + 1);
         if unordered {
@@ -162,14 +163,14 @@ impl ByMid {
         };
         for &stream in streams {
             self.drop_all((stream, false, 0)..=(stream, true, u64::MAX), messages);
-            self.streams.remove(&stream);
+            self.streams.reset(stream);
         }
     }
 
     /// The message `mid`, unwrapped next to the newest of its stream.
     fn key_of(&self, stream: u16, unordered: bool, mid: u32, messages: &Messages) -> Key {
         let near = if unordered {
-            self.streams.get(&stream).map_or(FIRST, |mids| mids.newest_unordered)
+            self.streams.get(stream).newest_unordered
         } else {
             messages.delivery.expected(stream)
         };
@@ -178,11 +179,8 @@ impl ByMid {
 
     /// Whether the message was abandoned, so that further pieces of it are discarded.
     fn is_skipped(&self, (stream, unordered, mid): Key) -> bool {
-        let mids = self.streams.get(&stream);
-        mids.is_some_and(|mids| {
-            let not_skipped = mids.not_skipped[usize::from(unordered)];
-            not_skipped > FIRST && mid < not_skipped
-        })
+        let not_skipped = self.streams.get(stream).not_skipped[usize::from(unordered)];
+        not_skipped > FIRST && mid < not_skipped
     }
 
     fn on_continuation(

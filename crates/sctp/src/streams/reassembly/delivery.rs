@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use rexmit_core::serial::{unwrap_u16, unwrap_u32};
 
+use super::by_stream::ByStream;
 use super::piece::ReassemblyError;
 use crate::message::InboundMessage;
 
@@ -30,12 +31,21 @@ struct Waiting {
     payload: Option<Bytes>,
 }
 
+/// The unwrapped number that a stream delivers next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Expected(u64);
+
+impl Default for Expected {
+    fn default() -> Self {
+        Self(FIRST)
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
     /// Whether messages have MIDs instead of SSNs.
     has_mids: bool,
-    /// The unwrapped number that each stream delivers next; streams not listed are at [`FIRST`].
-    expected: BTreeMap<u16, u64>,
+    expected: ByStream<Expected>,
     /// Ordered messages ahead of their turn, by stream and unwrapped number.
     waiting: BTreeMap<(u16, u64), Waiting>,
     ready: VecDeque<InboundMessage>,
@@ -124,7 +134,7 @@ impl Delivery {
         if mid < expected {
             return;
         }
-        self.expected.insert(stream, mid + 1);
+        self.expected.get_mut(stream).0 = mid + 1;
         // A FORWARD-TSN may name thousands of streams in which nothing waits.
         if !self.waiting.is_empty() {
             self.deliver_stranded(stream, mid);
@@ -138,7 +148,7 @@ impl Delivery {
         if let Some(streams) = streams {
             for &stream in streams {
                 self.deliver_stranded(stream, u64::MAX);
-                self.expected.remove(&stream);
+                self.expected.reset(stream);
             }
             return;
         }
@@ -150,7 +160,7 @@ impl Delivery {
 
     /// The unwrapped number of the next message of `stream`.
     pub(super) fn expected(&self, stream: u16) -> u64 {
-        self.expected.get(&stream).copied().unwrap_or(FIRST)
+        self.expected.get(stream).0
     }
 
     fn wait(&mut self, place: (u16, u64), message: Waiting) -> Result<(), ReassemblyError> {
@@ -180,7 +190,7 @@ impl Delivery {
             self.make_ready(stream, false, waiting);
             next += 1;
         }
-        self.expected.insert(stream, next);
+        self.expected.get_mut(stream).0 = next;
     }
 
     /// Makes a message readable. Its bytes were counted before.

@@ -2,7 +2,8 @@
 
 use super::recovery_timer::TIMED;
 use super::*;
-use crate::TimeoutKind;
+use crate::{CmtConfig, TimeoutKind};
+use std::sync::Arc;
 
 impl Sender {
     /// A sender with RTT samples on the first path, and a HEARTBEAT's RTT of 100 ms on the second.
@@ -62,6 +63,26 @@ fn a_path_without_an_ack_since_the_last_use_is_still_silent() {
     }
     let is_apart = |pair: &[u64]| pair[1] >= pair[0] + 101;
     assert!(repeats.len() > 15 && repeats.windows(2).all(is_apart), "{repeats:?}");
+}
+
+/// New data has a path of its own, or takes those that are not silent: the probes of another one have none.
+#[test]
+fn only_probes_of_the_path_of_new_data_have_new_data() {
+    for (data_path, uses_all) in [(0, false), (1, false), (0, true)] {
+        let mut s = Sender::warm_over_two();
+        s.push(&[SMALL]);
+        while s.next_us() < Some(4 * 101_500) {
+            s.repeat_next_over(0);
+        }
+        s.recovery.state.paths.set_primary(data_path);
+        s.recovery.state.paths.choose_data_path();
+        if uses_all {
+            Arc::make_mut(&mut s.recovery.state.config).sctp.cmt = Some(CmtConfig::default());
+        }
+        s.after_us(4 * 101_500).timers();
+        let packet = s.recovery.packet(0, false, 0);
+        assert_eq!(packet.probes_silence(), data_path == 0 && !uses_all);
+    }
 }
 
 /// The ACK arrives sooner than any RTT of the second path, so it is for data sent over the first.

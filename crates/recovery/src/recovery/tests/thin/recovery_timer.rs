@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use rexmit_core::Instant;
 
 use super::*;
-use crate::ProbeConfig;
-use crate::recovery::tests::{Next, new_unit};
+use crate::recovery::tests::{BASE, Next, new_unit};
+use crate::{DelayedCopyConfig, ProbeConfig};
 use crate::{TimeoutKind, UnitState};
 
 /// A probe timer with a margin of 1.5 ms that tolerates 300 ms of silence.
@@ -276,7 +276,89 @@ fn in_a_silence_t3_backs_off_beside_the_probes() {
     assert_eq!(s.repeat_next(), (1_551_500, vec![2]));
 }
 
-/// New data waits during the silence, and all of it may be sent at the first ACK.
+/// In an outage each packet is a probe: it may be the first that passes.
+#[test]
+fn new_data_carries_what_two_probes_did_not_get_acknowledged() {
+    let mut s = Sender::timed();
+    s.push(&[SMALL]);
+    assert_eq!(s.repeat_next(), (101_500, vec![1]));
+    let copies = |s: &mut Sender, is_run| s.push_with_copies_beside(SMALL, is_run);
+    assert_eq!(copies(s.after_us(150_000), false), [], "one probe");
+    assert_eq!(s.repeat_next(), (203_000, vec![1]));
+    assert_eq!(copies(s.after_us(210_000), true), [], "a segment of TCP has no gap");
+    assert_eq!(copies(s.after_us(220_000), false), [WARM + 1], "the others were sent once");
+    let counted = s.recovery.statistics();
+    assert_eq!((counted.retransmitted.redundant, counted.fast_recoveries), (1, 1));
+    s.after_us(300_000).ack_after_warm(0, &[(2, 2)]);
+    assert_eq!(copies(s.after_us(301_000), false), [], "an ACK came");
+}
+
+/// Two packets that expire within a timeout are one round, also if the earliest data on the path has no probe timer.
+#[test]
+fn data_without_a_probe_timer_begins_no_round() {
+    let mut s = Sender::timed();
+    let plain = s.recovery.set_thin(None, ThinConfig::OFF).expect("there is room");
+    s.push_of(plain, 0, &[SMALL]);
+    s.after_us(1_000).push(&[SMALL]);
+    s.after_us(21_000).push(&[SMALL]);
+    assert_eq!(s.repeat_next(), (102_500, vec![2]));
+    assert_eq!(s.repeat_next(), (122_500, vec![3]));
+    assert_eq!(s.after_us(140_000).push_with_copies_beside(SMALL, false), []);
+}
+
+/// Only ACKs may be lost: new data is sent with the probes, and has no probe timer or copy of its own.
+#[test]
+fn in_a_silence_new_data_follows_the_retransmissions_in_a_probe() {
+    let of_last_after = Some(Duration::from_millis(5));
+    let copies = DelayedCopyConfig { of_last_after, ..DelayedCopyConfig::OFF };
+    let mut s = Sender::warm(|config| {
+        config.thin = ThinConfig { delayed_copies: copies, ..TIMED };
+    });
+    s.push(&[SMALL]);
+    while s.next_us() < Some(4 * 101_500) {
+        s.repeat_next();
+    }
+    for probe in 4..7 {
+        s.after_us(probe * 101_500).timers();
+        let mut packet = s.recovery.packet(0, false, 0);
+        assert!(packet.probes_silence());
+        assert_eq!(packet.next(&s.recovery), Some(Next::Lost(BASE + WARM + 1)));
+        assert!(packet.put(&mut s.recovery, s.now).is_some());
+        packet.refuse(); // Half of the packet is left.
+        while packet.next(&s.recovery) != Some(Next::New) {
+            packet.refuse();
+        }
+        packet.put_new(&mut s.recovery, s.now, new_unit(SMALL, 0), ());
+        packet.end(&mut s.recovery, s.now, &mut Tracer::off());
+        assert!(!s.has_room_for_new(0), "one packet is in flight");
+        assert_eq!(s.next_us(), Some((probe + 1) * 101_500));
+    }
+    s.ack_after_warm(4, &[]);
+    assert!(!s.recovery.packet(0, false, 0).probes_silence());
+}
+
+/// Data without a probe timer stays in flight in a silence, and takes room in the window.
+#[test]
+fn a_probe_has_new_data_only_if_the_window_has_room() {
+    for (bulk, may_have_new) in [(0, true), (6, false)] {
+        let mut s = Sender::warm(|config| {
+            config.thin = TIMED;
+            config.max_burst = None;
+        });
+        let plain = s.recovery.set_thin(None, ThinConfig::OFF).expect("there is room");
+        s.push(&[SMALL]);
+        (0..bulk).for_each(|_| s.push_of(plain, 0, &[FULL]));
+        while s.next_us() < Some(4 * 101_500) {
+            s.repeat_next();
+        }
+        s.after_us(4 * 101_500).timers();
+        let mut packet = s.recovery.packet(0, false, 0);
+        assert_eq!(packet.next(&s.recovery), Some(Next::Lost(BASE + WARM + 1)));
+        assert_eq!(packet.probes_silence(), may_have_new, "{bulk}");
+    }
+}
+
+/// New data waits for a probe during the silence, and all of it may be sent at the first ACK.
 #[test]
 fn in_a_silence_one_packet_is_in_flight() {
     let mut s = Sender::timed();
