@@ -18,12 +18,12 @@ const METHODS: &[(&str, &str, usize)] =
     &[("recovery", "LossRecovery", 45), ("sctp", "Association", 100)];
 /// Fields of one struct.
 const MAX_FIELDS: usize = 15;
-/// Structs with a higher limit. `ThinFlow` is read from files: in a part that is flattened into it, serde names a key that does not
+/// Structs with a limit of their own. `ThinFlow` is read from files: in a part that is flattened into it, serde names a key that does not
 /// exist, but not those that do.
-const FIELDS: &[(&str, &str, usize)] = &[("lab", "ThinFlow", 17)];
+const FIELDS: &[(&str, &str, usize)] = &[("lab", "ThinFlow", 17), ("recovery", "LossRecovery", 10)];
 
 /// Lines of a crate, comments and blank ones included, without tests.
-const LINES: &[(&str, usize)] = &[("recovery", 11_998)];
+const LINES: &[(&str, usize)] = &[("recovery", 11_989)];
 
 /// The rooms of `recovery`, and the names of fields and variables that hold their values.
 const ROOMS: &[(&str, &[&str])] = &[

@@ -14,6 +14,7 @@ use dimpl::crypto::{CryptoProvider, HashAlgorithm, HmacProvider};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use rexmit_core::{Instant, Seed};
 use sha2::Sha256;
+use zeroize::Zeroizing;
 
 use crate::record::ClientHello;
 
@@ -29,13 +30,13 @@ pub(crate) type Cookie = [u8; COOKIE_BYTES];
 
 /// Creates cookies, and verifies those that are returned.
 pub(crate) struct Cookies {
-    key: [u8; 32],
+    key: Zeroizing<[u8; 32]>,
 }
 
 impl Cookies {
     pub(crate) fn new(seed: &Seed) -> Self {
-        let mut key = [0; 32];
-        seed.split("DTLS cookies").rng().fill(&mut key);
+        let mut key = Zeroizing::new([0; 32]);
+        seed.split("DTLS cookies").rng().fill(&mut *key);
         Self { key }
     }
 
@@ -63,7 +64,7 @@ impl Cookies {
     }
 
     fn signed(&self, made: [u8; TIME_BYTES], peer: SocketAddr, hello: &ClientHello<'_>) -> Cookie {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("a key of any length");
+        let mut mac = Hmac::<Sha256>::new_from_slice(&*self.key).expect("a key of any length");
         let ip = match peer.ip() {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
             IpAddr::V6(ip) => ip,

@@ -229,9 +229,17 @@ pub use rexmit_sctp::{
     DEFAULT_PRIORITY, EndpointConfig, ExtensionConfig, FailReason, FailureConfig, HandshakeConfig,
     InboundMessage, MessageConfig, MessageId, MultihomingConfig, OutboundMessage,
     OversizedMessages, PathMtuConfig, PathMtuState, PathState, PathStatistics, PrimaryError,
-    PriorityError, Reliability, ResetError, SackConfig, Scheduling, SharedKey, StreamConfig,
-    ThinError, Traffic, recovery,
+    PriorityError, Reliability, ResetError, SackConfig, Scheduling, SharedKey, SourceAddresses,
+    StreamConfig, ThinError, Traffic, recovery,
 };
+
+/// Types of the protocol crates that statistics and errors here contain, under names that this crate has for its own.
+#[cfg(feature = "udp")]
+pub mod protocol {
+    #[cfg(feature = "dtls")]
+    pub use rexmit_dtls::Statistics as DtlsStatistics;
+    pub use rexmit_sctp::{ConnectError, EndpointStatistics};
+}
 
 /// The code of the README is compiled and run.
 #[cfg(all(doctest, feature = "dtls"))]

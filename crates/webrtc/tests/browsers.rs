@@ -24,6 +24,10 @@ use serde_json::{Value, json};
 
 /// The test fails if the page reports nothing for this time.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
+/// A browser that has not fetched the page after this time is started again.
+const START_LIMIT: Duration = Duration::from_secs(100);
+/// The test fails if a browser was started so often and has not fetched the page.
+const MAX_STARTS: usize = 3;
 /// The peer's silence after which it counts as disconnected: Firefox sends a check every 5 s, two of which may be lost.
 const CONSENT: Duration = Duration::from_secs(30);
 /// Messages on each channel that the server opens.
@@ -130,6 +134,18 @@ fn open_some(connection: &Connection) -> BTreeSet<ChannelId> {
     channels.map(|config| connection.open(config).unwrap()).into()
 }
 
+/// Opens the page in a browser; `None` where there is no such browser. Firefox was seen to stall while it started.
+async fn open(kind: Kind, site: &mut Site, query: &str) -> Option<Browser> {
+    for _ in 0..MAX_STARTS {
+        let browser = Browser::open(kind, &format!("{}?{query}", site.url()))?;
+        if tokio::time::timeout(START_LIMIT, site.fetched.recv()).await.is_ok() {
+            return Some(browser);
+        }
+        eprintln!("{kind:?} has not fetched the page: started again");
+    }
+    panic!("{kind:?} was started {MAX_STARTS} times and has not fetched the page");
+}
+
 /// Returns the next result that the page reports; serves all connections until then.
 async fn next_result(
     site: &mut Site,
@@ -147,12 +163,11 @@ async fn next_result(
 async fn run(kind: Kind, count: usize) {
     let (server, _emulator) = server_behind(lossy()).await;
     let mut site = Site::start(Arc::clone(&server), include_str!("browser/page.html")).await;
-    let Some(mut browser) = Browser::open(kind, &format!("{}?count={count}", site.url())) else {
-        return;
-    };
+    let Some(mut browser) = open(kind, &mut site, &format!("count={count}")).await else { return };
     let mut ends = Vec::new();
 
-    let Some(Request::Connection(first)) = site.requests.recv().await else { panic!("no offer") };
+    let first = tokio::time::timeout(TIME_LIMIT, site.requests.recv()).await;
+    let Some(Request::Connection(first)) = first.expect("an offer") else { panic!("no offer") };
     ends.push(tokio::spawn(serve_interleaved(first, kind == Kind::Firefox)));
     let found = &next_result(&mut site, &mut ends).await["traffic"];
     let is_right =
@@ -206,7 +221,7 @@ async fn run_relayed(kind: Kind) {
     let mut site = Site::start(server, include_str!("browser/relay.html")).await;
     let turn = format!("turn:{}?transport=udp", coturn.address).replace('?', "%3F");
     let query = format!("turn={turn}&user={USER}&password={PASSWORD}");
-    let Some(_browser) = Browser::open(kind, &format!("{}?{query}", site.url())) else { return };
+    let Some(_browser) = open(kind, &mut site, &query).await else { return };
     let mut ends = Vec::new();
     let found = next_result(&mut site, &mut ends).await;
     let expected = json!({ "kinds": ["relay"], "used": "relay", "count": 200, "isInOrder": true });

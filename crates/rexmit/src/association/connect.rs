@@ -107,7 +107,7 @@ async fn connect_first(
     config: EndpointConfig,
     bind: impl Fn(SocketAddr, EndpointConfig) -> Result<Endpoint, BindError> + Sync,
 ) -> Result<Association, ConnectError> {
-    let (name, start) = (format!("{address:?}"), now());
+    let (name, start) = (in_words(&address), now());
     let unresolved = |source| ConnectError::Unresolved { name: name.clone(), source };
     let found = match within(TimeLimits::default().connect, lookup_host(address)).await {
         Some(found) => found.map_err(unresolved)?,
@@ -118,6 +118,11 @@ async fn connect_first(
     first_success(attempts)
         .await
         .unwrap_or_else(|| Err(unresolved(std::io::ErrorKind::NotFound.into())))
+}
+
+/// An address as the application gave it, without the quotes of a string.
+pub(crate) fn in_words(address: &impl Debug) -> String {
+    format!("{address:?}").trim_matches('"').to_owned()
 }
 
 /// Makes one attempt, until [`TimeLimits::connect`] after `start`.
@@ -168,4 +173,16 @@ async fn next_finished(running: &mut Vec<Attempt<'_>>) -> Result<Association, Co
         Poll::Pending
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_named_as_they_were_given() {
+        assert_eq!(in_words(&"localhost"), "localhost");
+        assert_eq!(in_words(&("localhost", 9899)), r#"("localhost", 9899)"#);
+        assert_eq!(in_words(&SocketAddr::from(([127, 0, 0, 1], 9899))), "127.0.0.1:9899");
+    }
 }

@@ -20,6 +20,7 @@ use crate::event::Event;
 use crate::limits::{SHUTDOWN_TOO_LONG, while_it_falls};
 use crate::{SendError, TrySendError};
 pub(crate) use cell::Cell;
+pub(crate) use connect::in_words;
 pub use delivery::Delivery;
 pub use stream::Stream;
 
@@ -327,7 +328,7 @@ impl Association {
 
     /// Ends the association gracefully: all messages sent before, by this side and by the peer, are delivered first.
     /// Returns the close reason when it has ended; only [`CloseReason::Shutdown`]
-    /// means that the peer received everything.
+    /// means that the peer received everything, of which it drops messages that are larger than it takes.
     ///
     /// After [`TimeLimits::shutdown`](crate::TimeLimits) (5 s by default) without progress the association is aborted.
     ///

@@ -11,6 +11,7 @@ use tokio::net::{ToSocketAddrs, lookup_host};
 
 use super::Endpoint;
 use crate::BindError;
+use crate::association::in_words;
 
 impl Endpoint {
     /// A server at `address` whose associations are encrypted, with the default configuration (`interactive`,
@@ -102,7 +103,7 @@ async fn bind_first(
     address: impl ToSocketAddrs + Debug,
     bind: impl Fn(SocketAddr) -> Result<Endpoint, BindError>,
 ) -> Result<Endpoint, BindError> {
-    let name = format!("{address:?}");
+    let name = in_words(&address);
     let unresolved = |name, source| BindError::Unresolved { name, source };
     let found = match lookup_host(address).await {
         Ok(found) => found,

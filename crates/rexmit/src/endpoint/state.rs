@@ -147,7 +147,7 @@ impl State {
         message: OutboundMessage,
     ) -> (Result<MessageId, SendError>, Wakes) {
         let result = self.sctp.send(now, id, message);
-        let wakes = if result.is_err() || self.next_turn.promptness.allows(now) {
+        let wakes = if result.is_err() || self.next_turn.promptness.take(now) {
             self.settle(now)
         } else {
             self.leave_to_driver()

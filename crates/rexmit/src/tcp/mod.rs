@@ -66,8 +66,9 @@ pub use error::{ConnectError, ListenError, OpenError};
 pub use listener::{DEFAULT_BACKLOG, TcpListener};
 pub use rexmit_tcp::recovery::TCP_PROFILES;
 pub use rexmit_tcp::{
-    CloseReason, ConfigError, ConnectionConfig, ConnectionStatistics, EndpointConfig,
-    EndpointStatistics, KeepAlive, State, ThinError, Traffic,
+    CloseReason, ConfigError, ConnectionConfig, ConnectionStatistics, CookieStatistics,
+    DroppedSegments, EndpointConfig, EndpointStatistics, KeepAlive, State, ThinError,
+    TimeWaitStatistics, Traffic, ZeroWindows,
 };
 pub use stack::{Stack, StackConfig};
 pub use statistics::StackStatistics;

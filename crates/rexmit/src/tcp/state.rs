@@ -166,10 +166,10 @@ impl StackState {
         (Poll::Pending, self.take_wakes())
     }
 
-    /// Ends a turn in which an application wrote: at once, or with the driver's next turn if it
-    /// writes a lot.
+    /// Ends a turn in which the application wrote. Data is sent at once, or in the driver's next turn if the application
+    /// writes often (see `Promptness`).
     fn settle_soon(&mut self, now: Instant) -> Wakes {
-        if self.next_turn.promptness.allows(now) {
+        if self.next_turn.promptness.take(now) {
             return self.settle(now);
         }
         self.next_turn.driver.note_work();

@@ -22,8 +22,8 @@ impl DriverCall {
         self.has_work = true;
     }
 
-    /// Called when a turn ends. Returns the driver's waker if there is work for it; `None` until its next
-    /// turn, because it need not be woken twice.
+    /// Called when a turn ends. Returns the driver's waker if there is work for the driver. Further calls return `None`
+    /// until the driver's next turn, since one wake-up is enough.
     pub(crate) fn take(&mut self) -> Option<Waker> {
         if self.has_work { self.waker.take() } else { None }
     }

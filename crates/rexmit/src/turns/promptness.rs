@@ -27,8 +27,8 @@ impl Default for Promptness {
 }
 
 impl Promptness {
-    /// Whether a message accepted at `now` is sent by the calling task.
-    pub(crate) fn allows(&mut self, now: Instant) -> bool {
+    /// Takes one message from the allowance. Returns whether a message accepted at `now` is sent by the calling task.
+    pub(crate) fn take(&mut self, now: Instant) -> bool {
         if self.allowance < BURST {
             let refills = (now - self.refilled_at).as_nanos() / REFILL.as_nanos();
             let refills = u32::try_from(refills).unwrap_or(u32::MAX).min(BURST);
@@ -53,20 +53,20 @@ mod tests {
     #[test]
     fn a_thin_sender_is_always_prompt() {
         let mut promptness = Promptness::default();
-        assert!((0..10_000).all(|n| promptness.allows(START + REFILL * n)));
+        assert!((0..10_000).all(|n| promptness.take(START + REFILL * n)));
     }
 
     #[test]
     fn a_burst_is_prompt_and_then_as_often_as_is_refilled() {
         let mut promptness = Promptness::default();
-        let prompt = (0..1000).filter(|_| promptness.allows(START)).count();
+        let prompt = (0..1000).filter(|_| promptness.take(START)).count();
         assert_eq!(prompt, BURST as usize);
         let each = REFILL / 10;
-        let prompt = (1..=1000).filter(|&n| promptness.allows(START + each * n)).count();
+        let prompt = (1..=1000).filter(|&n| promptness.take(START + each * n)).count();
         assert_eq!(prompt, 100);
         // Silence restores no more than a burst.
         let later = START + Duration::from_secs(3600);
-        let prompt = (0..1000).filter(|_| promptness.allows(later)).count();
+        let prompt = (0..1000).filter(|_| promptness.take(later)).count();
         assert_eq!(prompt, BURST as usize);
     }
 }

@@ -142,7 +142,8 @@ impl Server {
         self.shared.lock().peers.candidates().to_vec()
     }
 
-    /// As [`bind`](Self::bind), with a socket that the application has bound, and without waiting for servers.
+    /// Runs a server on a UDP socket that the application has bound. Returns before the STUN and TURN servers have
+    /// answered; [`gathered`](Self::gathered) waits for them.
     ///
     /// # Errors
     /// See [`BindError`].

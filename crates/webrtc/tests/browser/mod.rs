@@ -149,6 +149,8 @@ pub(crate) enum Request {
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
     pub(crate) requests: mpsc::UnboundedReceiver<Request>,
+    /// One for each time that a browser has fetched the page.
+    pub(crate) fetched: mpsc::UnboundedReceiver<()>,
 }
 
 #[derive(Clone)]
@@ -156,6 +158,7 @@ struct Shared {
     server: Arc<Server>,
     page: Arc<str>,
     requests: mpsc::UnboundedSender<Request>,
+    fetched: mpsc::UnboundedSender<()>,
     /// Connections that wait for the answer to the server's offer, by the number in their URL.
     offered: Arc<Mutex<BTreeMap<usize, Connection>>>,
 }
@@ -164,12 +167,21 @@ impl Site {
     /// Serves `page` from a free port.
     pub(crate) async fn start(server: Arc<Server>, page: &str) -> Self {
         let (sender, requests) = mpsc::unbounded_channel();
-        let shared =
-            Shared { server, page: page.into(), requests: sender, offered: Arc::default() };
+        let (on_fetched, fetched) = mpsc::unbounded_channel();
+        let shared = Shared {
+            server,
+            page: page.into(),
+            requests: sender,
+            fetched: on_fetched,
+            offered: Arc::default(),
+        };
         let router = Router::new()
             .route(
                 "/",
-                get(|State(shared): State<Shared>| async move { Html(shared.page.to_string()) }),
+                get(|State(shared): State<Shared>| async move {
+                    let _ = shared.fetched.send(());
+                    Html(shared.page.to_string())
+                }),
             )
             .route("/offer", post(on_offer).get(on_wish))
             .route("/answer/{number}", post(on_answer))
@@ -178,7 +190,7 @@ impl Site {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { address, requests }
+        Self { address, requests, fetched }
     }
 
     pub(crate) fn url(&self) -> String {
