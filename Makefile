@@ -31,7 +31,7 @@ test-long: setup ## the same at full length, thousands of seeds; path MTUs of na
 	REXMIT_GOLDEN=all REXMIT_SEEDS=$(SEEDS) $(CARGO) test --quiet --release --no-fail-fast
 	@# The limits of docs/security.md that depend on the machine: 10,000 clients of one address, 1000 at once, the cost of packets.
 	CLIENTS=1000 $(CARGO) test --quiet --release -p rexmit --test one_address --test starved -- --ignored --nocapture --test-threads 1
-	$(CARGO) test --quiet --release -p rexmit-sctp --test cost -- --ignored --nocapture
+	$(CARGO) test --quiet --release -p rexmit-sctp -p rexmit-dtls -p rexmit-tcp --test cost -- --ignored --nocapture
 	$(CARGO) test --quiet --release -p rexmit --test bytes -- --ignored
 	scripts/interop --messages 10000
 	$(CARGO) test --quiet --release -p rexmit-webrtc --test browsers -- --ignored

@@ -64,6 +64,7 @@ mod maybe;
 mod record;
 mod self_signed;
 mod session;
+mod signing;
 mod trials;
 
 pub use config::{Encryption, MAX_PACKET_BYTES, RECORD_OVERHEAD_BYTES};

@@ -51,6 +51,11 @@ impl Script {
         self.endpoint.abort(self.run.now, self.id());
     }
 
+    /// Whether the script has a connection.
+    pub fn has_connection(&self) -> bool {
+        self.run.id.is_some()
+    }
+
     /// The state of the connection; `None` if it has ended.
     pub fn state(&self) -> Option<State> {
         self.endpoint.state(self.id())
