@@ -13,7 +13,7 @@ pub(crate) enum Browser {
 }
 
 impl Browser {
-    /// Opens `url` with an empty profile in this directory. The browser ends with this program.
+    /// Opens `url` with an empty profile in this directory.
     pub(crate) fn open(self, url: &str, profile: &Path) -> std::io::Result<Child> {
         let mut command = match self {
             Self::Chromium => {

@@ -15,11 +15,13 @@ mod site;
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
+use std::process::Child;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
 use serde_json::Value;
+use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use browser::Browser;
@@ -46,6 +48,10 @@ struct Options {
     /// The browser for measurements.
     #[arg(long, value_enum, default_value_t = Browser::Chromium)]
     browser: Browser,
+    /// Browsers that measure at the same time, each with connections of its own. A table for each is printed.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..))]
+    browsers: u8,
     /// Measures without the emulated link.
     #[arg(long)]
     clear: bool,
@@ -98,13 +104,23 @@ fn own_address() -> Ipv4Addr {
     }
 }
 
+/// A browser with the directory of its profile. It ends with this value.
+struct Opened(Child, TempDir);
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// The time limit of the browser for a picture of the page.
 const SCREENSHOT_LIMIT: Duration = Duration::from_secs(30);
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::parse();
-    let (results, mut found) = mpsc::channel(1);
+    let (results, mut found) = mpsc::channel(usize::from(options.browsers));
     let link = Link::start(&options.delay, &options.loss)
         .inspect_err(|error| eprintln!("without an emulated link: {error}"))
         .ok();
@@ -135,27 +151,25 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
     };
     let kind = if link.is_some() && !options.clear { "lossy" } else { "clear" };
-    let profile = tempfile::tempdir()?;
     let dcep = if options.dcep { "&dcep=1" } else { "" };
     let page = format!("{url}?link={kind}&{query}{dcep}");
-    let mut browser = options.browser.open(&page, profile.path())?;
-    let result = tokio::time::timeout(Duration::from_secs(limit_s + 120), found.recv()).await;
-    let shot = match &options.screenshot {
-        Some(_) => {
-            Some(tokio::time::timeout(SCREENSHOT_LIMIT, devtools::screenshot(profile.path())).await)
+    let mut open = Vec::new();
+    for _ in 0..options.browsers {
+        let profile = tempfile::tempdir()?;
+        open.push(Opened(options.browser.open(&page, profile.path())?, profile));
+    }
+    let limit = Duration::from_secs(limit_s + 120);
+    for _ in &open {
+        let found = tokio::time::timeout(limit, found.recv()).await?;
+        let found = found.ok_or("a page has reported nothing")?;
+        if !found.is_array() {
+            return Err(format!("a page reports {found}").into());
         }
-        None => None,
-    };
-    let _ = browser.kill();
-    let _ = browser.wait();
-    if let (Some(file), Some(shot)) = (&options.screenshot, shot) {
-        std::fs::write(file, shot??)?;
+        print_table(&found, columns);
     }
-    let result = result?.ok_or("the page has reported nothing")?;
-    if result.is_array() {
-        print_table(&result, columns);
-        Ok(())
-    } else {
-        Err(format!("the page reports {result}").into())
+    if let (Some(file), Some(Opened(_, profile))) = (&options.screenshot, open.first()) {
+        let shot = tokio::time::timeout(SCREENSHOT_LIMIT, devtools::screenshot(profile.path()));
+        std::fs::write(file, shot.await??)?;
     }
+    Ok(())
 }

@@ -26,10 +26,11 @@ fn is_installed(browser: &str) -> bool {
     is_installed
 }
 
-/// Measures for some seconds, and checks the table that is printed.
-fn every_column_gets_snapshots(seconds: &str, options: &[&str]) {
+/// Measures for some seconds in this many browsers, and checks the tables that are printed.
+fn every_column_gets_snapshots(browsers: usize, seconds: &str, options: &[&str]) {
     let output = Command::new(env!("CARGO_BIN_EXE_rexmit-web-game"))
         .args(["--listen", "127.0.0.1:0", "--measure", seconds, "--copies", "1"])
+        .args(["--browsers", &browsers.to_string()])
         .args(options)
         .output()
         .expect("the server");
@@ -41,11 +42,12 @@ fn every_column_gets_snapshots(seconds: &str, options: &[&str]) {
         "data channel, interactive-redundant",
         "WebSocket",
     ] {
-        let row = table.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        let row = row.unwrap_or_else(|| panic!("{name} in {table}"));
-        let count = row.split_whitespace().next().and_then(|count| count.parse::<u32>().ok());
-        // The page waits for that many.
-        assert!(count.is_some_and(|count| count >= 20), "{table}");
+        let rows = table.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let counts = rows.map(|row| row.split_whitespace().next()?.parse::<u32>().ok());
+        let counts: Vec<_> = counts.collect();
+        // A page waits for that many.
+        let are_enough = counts.iter().all(|count| count.is_some_and(|count| count >= 20));
+        assert!(counts.len() == browsers && are_enough, "{name} in {table}");
     }
 }
 
@@ -62,7 +64,7 @@ fn every_kind_of_connection_gets_snapshots_in_chromium() {
         folder.path().join("page.png")
     };
     let seconds = if is_renewed { "60" } else { "3" };
-    every_column_gets_snapshots(seconds, &["--screenshot", &file.display().to_string()]);
+    every_column_gets_snapshots(1, seconds, &["--screenshot", &file.display().to_string()]);
     let picture = std::fs::read(&file).expect("a picture");
     let (width, height) = size_of(&picture).expect("a PNG file");
     assert!(width >= 900 && height >= 500, "{width} x {height}");
@@ -72,15 +74,22 @@ fn every_kind_of_connection_gets_snapshots_in_chromium() {
 }
 
 #[test]
+fn three_browsers_get_snapshots_at_the_same_time() {
+    if is_installed("chromium") {
+        every_column_gets_snapshots(3, "3", &[]);
+    }
+}
+
+#[test]
 fn every_kind_of_connection_gets_snapshots_in_firefox() {
     if is_installed("firefox-esr") {
-        every_column_gets_snapshots("3", &["--browser", "firefox"]);
+        every_column_gets_snapshots(1, "3", &["--browser", "firefox"]);
     }
 }
 
 #[test]
 fn firefox_connects_to_servers_on_the_same_machine() {
     if is_installed("firefox-esr") {
-        every_column_gets_snapshots("3", &["--browser", "firefox", "--clear"]);
+        every_column_gets_snapshots(1, "3", &["--browser", "firefox", "--clear"]);
     }
 }
