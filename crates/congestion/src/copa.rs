@@ -352,8 +352,9 @@ impl Algorithm for Copa {
     fn on_acked(&mut self, window: &mut Window, acked: &Acked) {
         let is_full = !window.has_room_for_packet(acked.flight_before);
         let is_limited = self.usage.on_acked(acked.bytes, acked.flight_before, is_full);
-        // Small packets alone take less time at the bottleneck: they say nothing of a full window.
-        let Some(rtt) = acked.rtt.filter(|_| is_limited) else { return };
+        // Small packets alone take less time at the bottleneck: they say nothing of a full window, nor of an empty queue.
+        let is_small = 2 * acked.bytes < window.packet;
+        let Some(rtt) = acked.rtt.filter(|_| is_limited && !is_small) else { return };
         let srtt = acked.srtt.unwrap_or(rtt);
         self.now = acked.now;
         let is_competitive = self.is_competitive();

@@ -100,7 +100,7 @@ impl Cubic {
         (next - cwnd) * packet
     }
 
-    /// The reduction for a loss or a timeout (RFC 9438 §4.6, §4.7). Returns ssthresh.
+    /// The reduction for a loss or a timeout (RFC 9438 §4.6, §4.7), of `flight_size` bytes. Returns ssthresh.
     fn reduce(&mut self, window: &Window, flight_size: u64) -> u64 {
         let cwnd = window.cwnd as f64 / window.packet as f64;
         self.cwnd_prior = cwnd;
@@ -157,14 +157,17 @@ impl Algorithm for Cubic {
     }
 
     fn on_loss(&mut self, window: &mut Window, flight_size: u64) {
-        window.ssthresh = self.reduce(window, flight_size);
+        // While a recovery sends new data for what is SACKed or lost, more is outstanding than the window allows in flight.
+        // A part of that could be more than the window: each loss would raise it.
+        window.ssthresh = self.reduce(window, flight_size.min(window.cwnd));
         window.cwnd = window.ssthresh;
         self.is_after_timeout = false;
     }
 
     fn on_timeout(&mut self, window: &mut Window, timed_out: TimedOut) {
         if !timed_out.is_repeated {
-            window.ssthresh = self.reduce(window, timed_out.flight_size);
+            let most = window.cwnd.max(window.ssthresh);
+            window.ssthresh = self.reduce(window, timed_out.flight_size.min(most));
         }
         self.stage = None;
         self.fraction = 0.0;

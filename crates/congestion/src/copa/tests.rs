@@ -7,7 +7,7 @@ use std::time::Duration;
 use rexmit_core::{Instant, Rng, Seed};
 
 use crate::tests::RFC_9260;
-use crate::{Acked, CongestionControl, CongestionWindow, TimedOut, WindowConfig};
+use crate::{Acked, CongestionControl, CongestionWindow, Control, TimedOut, WindowConfig};
 
 const PACKET: u64 = 1000;
 const MS: Duration = Duration::from_millis(1);
@@ -312,9 +312,35 @@ fn a_short_queue_after_a_drain_is_no_sign_of_others() {
     for _ in 0..60 {
         ack(&mut window, 20_900);
     }
-    let is_competitive =
-        matches!(&window.control, super::super::Control::Copa(copa) if copa.is_competitive());
+    let is_competitive = matches!(&window.control, Control::Copa(copa) if copa.is_competitive());
     assert!(!is_competitive, "the queue is short");
+}
+
+/// A packet of 1000 bytes takes 10 ms at the bottleneck, and a small one none: its round trip is not that of an empty queue for the others,
+/// which would seem to wait for 10 ms whatever the window is.
+#[test]
+fn small_packets_do_not_count_as_the_least_round_trip() {
+    let mut window = window(CongestionControl::Copa);
+    let mut now = Instant::ZERO;
+    for n in 0..4000_u64 {
+        now += MS * 10;
+        let is_small = n % 5 == 0;
+        let bytes = if is_small { 100 } else { PACKET };
+        let rtt = Some(MS * if is_small { 100 } else { 110 });
+        window.on_acked(Acked {
+            now,
+            bytes,
+            cumulative_bytes: bytes,
+            flight_before: window.cwnd(),
+            flight_after: window.cwnd() - bytes,
+            in_fast_recovery: false,
+            srtt: rtt,
+            rtt,
+        });
+    }
+    let Control::Copa(copa) = &window.control else { unreachable!("it is Copa") };
+    assert_eq!(copa.delays.rtt_least, MS * 110);
+    assert!(!copa.is_competitive() && !copa.delays.is_standing);
 }
 
 #[test]
@@ -348,7 +374,7 @@ fn a_round_trip_of_two_seconds_beside_a_greedy_sender_leaves_it_its_share() {
 fn a_timeout_does_not_end_competitive_mode() {
     let greedy = Sender::new(CongestionControl::Cubic, 0);
     let mut link = Bottleneck::new(1250.0, 50, 62 * 4, vec![greedy, copa(2000)]);
-    let is_competitive = |sender: &Sender| matches!(&sender.window.control, super::super::Control::Copa(copa) if copa.is_competitive());
+    let is_competitive = |sender: &Sender| matches!(&sender.window.control, Control::Copa(copa) if copa.is_competitive());
     link.run_until(at(20_000));
     assert!(is_competitive(&link.senders[1]));
     let window = &mut link.senders[1].window;

@@ -58,10 +58,13 @@ fn assert_near(value: f64, expected: f64, tolerance: f64) {
     assert!((value - expected).abs() <= tolerance, "{value} is not {expected} ± {tolerance}");
 }
 
-/// RFC 9438 §4.6: `flight_size` · 0.7, whatever cwnd, and two packets at least.
+/// RFC 9438 §4.6: `flight_size` · 0.7, two packets at least, and never more than of the window: a recovery may have sent many
+/// windows beyond what was lost.
 #[test]
 fn a_loss_leaves_seven_tenths_of_outstanding_data() {
-    for (flight, left) in [(100_000, 70_000), (80_000, 56_000), (2000, 2000), (0, 2000)] {
+    for (flight, left) in
+        [(100_000, 70_000), (80_000, 56_000), (2000, 2000), (0, 2000), (1_000_000, 70_000)]
+    {
         let mut w = window(100);
         w.on_fast_retransmit(flight);
         assert_eq!((w.cwnd(), w.ssthresh()), (left, left), "{flight} bytes outstanding");
@@ -166,6 +169,17 @@ fn after_a_timeout_the_function_begins_at_its_plateau() {
 }
 
 /// RFC 9438 §5.8: a window that is not used does not grow, and the time does not count.
+/// The window is a packet then, and says nothing of what was outstanding; the threshold does.
+#[test]
+fn a_timeout_does_not_raise_the_threshold() {
+    let mut w = window(100);
+    w.on_fast_retransmit(100_000);
+    w.on_timeout(TimedOut { flight_size: 1_000_000, is_repeated: false });
+    assert_eq!((w.cwnd(), w.ssthresh()), (1000, 49_000));
+    w.on_timeout(TimedOut { flight_size: 1_000_000, is_repeated: false });
+    assert_eq!((w.cwnd(), w.ssthresh()), (1000, 34_300));
+}
+
 #[test]
 fn time_in_which_the_window_is_not_used_does_not_count() {
     let mut w = reduced_from(100);

@@ -397,3 +397,33 @@ fn copies_of_sacks_make_no_profile_retransmit() {
         assert!(more > sacks + 0.4, "{profile}: {more} and {sacks} packets");
     }
 }
+
+/// A queue of three packets at 1 Mbit/s and 20 ms: what is outstanding in a recovery that lasts is many times the window, and
+/// a window that followed it would send fifty times what the path carries.
+#[test]
+fn a_transfer_through_a_short_queue_does_not_flood_the_path() {
+    for (transport, profile) in [
+        ("sctp", "mixed"),
+        ("sctp", "bulk"),
+        ("sctp", "rfc9260"),
+        ("tcp", "tcp-cubic"),
+        ("tcp", "tcp-sack"),
+        ("tcp", "tcp-newreno"),
+    ] {
+        let flow = json!({ "transport": transport, "profile": profile, "send_buffer": "4mb",
+            "receiver": { "receive_buffer": "4mb" } });
+        let forward = "delay 10ms rate 1mbit limit 5000b";
+        let outcome = run(
+            json!({
+                "duration": "60s",
+                "network": { "forward": forward, "backward": "delay 10ms" },
+                "bulk": { "transfer": flow },
+            }),
+            1,
+        );
+        let lost = outcome.quantities["network.forward.queue_loss_share"];
+        let goodput = outcome.quantities["transfer.goodput"];
+        assert!(lost < 0.15, "{profile} loses {lost} of its packets");
+        assert!(goodput > 0.75e6, "{profile} has {goodput} bit/s");
+    }
+}
