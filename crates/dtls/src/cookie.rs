@@ -17,7 +17,6 @@ use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use crate::record::ClientHello;
-use crate::signing::ParsedLater;
 
 /// The library's part of a cookie.
 const COOKIE_BYTES: usize = 32;
@@ -95,13 +94,9 @@ pub(crate) fn with_cookie<R>(random: &[u8], cookie: Cookie, act: impl FnOnce() -
     result
 }
 
-/// The library's cryptography, with our cookies and with [keys that are parsed later](ParsedLater).
+/// The library's cryptography, with our cookies.
 pub(crate) fn provider() -> CryptoProvider {
-    CryptoProvider {
-        hmac_provider: &OurCookies,
-        key_provider: &ParsedLater,
-        ..dimpl::crypto::rust_crypto::default_provider()
-    }
+    CryptoProvider { hmac_provider: &OurCookies, ..crate::signing::provider() }
 }
 
 /// The library's HMAC provider, except that the HMAC of a client's random is our cookie.

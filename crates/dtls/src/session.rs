@@ -45,7 +45,7 @@ impl SessionSettings {
     ) -> Self {
         let handshake_timeout = handshake_timeout.clamp(LEAST, FAR);
         let library = dimpl::Config::builder()
-            .with_crypto_provider(dimpl::crypto::rust_crypto::default_provider())
+            .with_crypto_provider(crate::signing::provider())
             .use_server_cookie(false)
             .mtu(mtu)
             .flight_start_rto(retransmit_after.clamp(LEAST, FAR))
@@ -323,8 +323,13 @@ impl Session {
         }
         self.state = State::Ended;
         if matches!(error, HandshakeError::Untrusted(_)) && self.dtls.close().is_ok() {
-            while let Output::Packet(farewell) = self.dtls.poll_output(&mut self.buffer) {
-                sink(SessionOutput::Transmit(farewell));
+            // Outputs of the handshake may come before the alert.
+            loop {
+                match self.dtls.poll_output(&mut self.buffer) {
+                    Output::Packet(farewell) => sink(SessionOutput::Transmit(farewell)),
+                    Output::Timeout(_) | Output::BufferTooSmall { .. } => break,
+                    _ => {}
+                }
             }
         }
         sink(SessionOutput::Ended(error));

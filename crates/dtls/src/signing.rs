@@ -5,8 +5,8 @@ use std::fmt;
 
 use dimpl::CryptoError;
 use dimpl::crypto::{
-    Buf, HashAlgorithm, KeyProvider, OID_P256, OID_P384, SignatureAlgorithm, SigningKey,
-    rust_crypto,
+    Buf, CryptoProvider, HashAlgorithm, KeyProvider, OID_P256, OID_P384, SignatureAlgorithm,
+    SigningKey, rust_crypto,
 };
 use zeroize::Zeroizing;
 
@@ -16,7 +16,7 @@ const HASHES: [HashAlgorithm; 2] = [HashAlgorithm::SHA256, HashAlgorithm::SHA384
 /// The library's provider of keys, except that keys which name their curve are parsed later. They were verified when the
 /// identity was made.
 #[derive(Debug)]
-pub(crate) struct ParsedLater;
+struct ParsedLater;
 
 impl KeyProvider for ParsedLater {
     fn load_private_key(&self, key: &[u8]) -> Result<Box<dyn SigningKey>, CryptoError> {
@@ -28,6 +28,11 @@ impl KeyProvider for ParsedLater {
         };
         Ok(Box::new(Key { der: Zeroizing::new(key.to_vec()), hash, parsed: None }))
     }
+}
+
+/// The library's cryptography, with such keys.
+pub(crate) fn provider() -> CryptoProvider {
+    CryptoProvider { key_provider: &ParsedLater, ..rust_crypto::default_provider() }
 }
 
 fn parse(key: &[u8]) -> Result<Box<dyn SigningKey>, CryptoError> {

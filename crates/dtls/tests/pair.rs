@@ -465,6 +465,8 @@ fn a_copy_from_elsewhere_moves_nothing() {
         pair.inject(1, "192.0.2.1:6666", &datagram);
     }
     pair.run(LONG, |_| false);
+    // It was taken for a moment, and not only discarded.
+    assert_eq!(pair.server().endpoint.statistics().rebindings, 1);
     let association = pair.server().association.unwrap();
     let paths = pair.server().endpoint.sctp().paths(association).unwrap();
     assert_eq!(paths[0].remote, CLIENT.parse().unwrap());

@@ -1,8 +1,8 @@
 //! A data channel (RFC 8831 §6.4): its properties and state.
 
 use rexmit_core::config;
-use rexmit_sctp::Reliability;
 use rexmit_sctp::recovery::Deadline;
+use rexmit_sctp::{DEFAULT_PRIORITY, Reliability};
 
 use crate::dcep::Open;
 
@@ -56,7 +56,7 @@ impl ChannelConfig {
             ordered: true,
             reliability: Reliability::Full,
             deadline: None,
-            priority: 256,
+            priority: DEFAULT_PRIORITY,
             negotiated: None,
         }
     }
@@ -80,7 +80,8 @@ impl From<Open> for ChannelConfig {
             ordered: open.is_ordered,
             reliability: open.reliability,
             deadline: None,
-            priority: open.priority,
+            // Firefox sends 0, which is no priority.
+            priority: if open.priority == 0 { DEFAULT_PRIORITY } else { open.priority },
             negotiated: None,
         }
     }

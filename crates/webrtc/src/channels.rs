@@ -370,10 +370,13 @@ impl Channels {
         over.into_iter().for_each(|stream| self.remove(stream));
     }
 
-    /// Called when the peer's streams are reset; an empty list means all.
+    /// Called when the peer's streams are reset; an empty list means all. The announcement of a channel on one of them may not
+    /// have been read yet.
     pub(crate) fn on_peer_reset(&mut self, streams: &[u16]) {
-        let known = self.by_stream.keys().copied();
-        self.resets.of_peer.extend(known.filter(|it| streams.is_empty() || streams.contains(it)));
+        if streams.is_empty() {
+            self.resets.of_peer.extend(0..self.streams);
+        }
+        self.resets.of_peer.extend(streams);
     }
 
     /// Applies the peer's resets, after all messages received before them were read. Returns whether there

@@ -14,7 +14,7 @@ pub enum OfferError {
     /// The description cannot be parsed.
     #[error(transparent)]
     Sdp(#[from] SdpError),
-    /// The DTLS role in `a=setup` is not allowed: an offer must have `actpass`, and an answer must not.
+    /// The DTLS role in `a=setup` is not allowed: an answer must be `active` or `passive`.
     #[error("`a=setup` is `{0}`, which is not allowed in the {1} of a connection")]
     Setup(&'static str, &'static str),
     /// Both sides are ICE-lite agents, so neither sends checks.

@@ -18,7 +18,6 @@
 //!
 //! # Not supported
 //! - Audio and video; ICE over TCP, and TURN over TCP or TLS.
-//! - Priorities of channels, which are sent to the peer but do not change the order of sending.
 
 mod agent;
 mod association;

@@ -51,7 +51,8 @@ fn full_and_lite_agents_connect_in_either_dtls_role() {
         assert_eq!(pair.server.agent.remote(), Some(pair.client.address));
         // A check and its nomination, DTLS, and SCTP with the packets of DTLS: without a timer in between.
         let round_trips = (pair.now - begun).as_secs_f64() / (DELAY * 2).as_secs_f64();
-        assert!(round_trips <= 6.5, "{mode:?} {round_trips}");
+        let most = if mode == IceMode::Lite { 4.0 } else { 5.0 };
+        assert!(round_trips <= most, "{mode:?} {round_trips}");
     }
 }
 
@@ -459,7 +460,9 @@ fn nothing_is_sent_to_a_silent_peer_after_its_consent_expires() {
         pair.run_until(|pair| pair.server.agent.is_drained());
         let reason = CloseReason::ConsentExpired(Duration::from_secs(30));
         assert_eq!(pair.server.events.last(), Some(&Event::Closed(reason)));
-        assert!(pair.now - begun <= Duration::from_secs(30));
+        // Consent was renewed at most some seconds before.
+        let after = pair.now - begun;
+        assert!((20..=30).contains(&after.as_secs()), "{after:?}");
         assert_eq!(pair.server.agent.poll_transmit(pair.now, &mut Vec::new()), None);
     }
 }
@@ -495,15 +498,38 @@ fn a_peer_with_another_certificate_is_refused_by_name() {
         client.accept(now, &answer).unwrap();
         let mut pair = Pair::of(now, client, server, &Seed::from_u64(3));
         pair.run_for(Duration::from_secs(40));
-        let (refusing, shown) = match tampered {
-            "offer" => (&pair.server, client_identity.fingerprint()),
-            _ => (&pair.client, server_identity.fingerprint()),
+        let (refusing, refused, shown) = match tampered {
+            "offer" => (&pair.server, &pair.client, client_identity.fingerprint()),
+            _ => (&pair.client, &pair.server, server_identity.fingerprint()),
         };
         let reason = CloseReason::Dtls(HandshakeError::Untrusted(shown));
         assert_eq!(refusing.events, [Event::Closed(reason.clone())], "{tampered}");
+        let told = CloseReason::Dtls(HandshakeError::RefusedByPeer(shown));
+        assert_eq!(refused.events, [Event::Closed(told)], "{tampered}");
         assert!(reason.to_string().contains(&shown.to_string()));
         assert!(!pair.client.is_connected() && !pair.server.is_connected());
     }
+}
+
+/// The reset of a channel's stream may arrive before the application reads the announcement of the channel.
+#[test]
+fn channels_that_are_closed_at_once_are_closed_on_both_sides() {
+    const CHANNELS: usize = 50;
+    let mut pair = Pair::with(IceMode::Lite, 1);
+    pair.connect();
+    pair.run_for(Duration::from_secs(1));
+    for n in 0..CHANNELS {
+        let channel = pair.client.agent.open(pair.now, ChannelConfig::new(format!("{n}")));
+        pair.client.agent.close_channel(pair.now, channel.unwrap());
+    }
+    pair.run_for(Duration::from_secs(20));
+    let count =
+        |events: &[Event], is: fn(&Event) -> bool| events.iter().filter(|it| is(it)).count();
+    let closed = |event: &Event| matches!(event, Event::ChannelClosed(_));
+    let opened = |event: &Event| matches!(event, Event::ChannelOpened { .. });
+    assert_eq!(count(&pair.server.events, opened), CHANNELS);
+    assert_eq!(count(&pair.server.events, closed), CHANNELS);
+    assert_eq!(count(&pair.client.events, closed), CHANNELS);
 }
 
 #[test]

@@ -263,8 +263,8 @@ fn an_old_setup_makes_room_for_a_new_one() {
     assert_eq!(net.server.len(), 3);
 }
 
-/// STUN and DTLS of unknown senders: STUN with unknown user names, STUN with a known one and a wrong password, and
-/// ClientHellos.
+/// STUN and DTLS of unknown senders: STUN with an unknown user name, STUN with a known one and a wrong password, a ServerHello
+/// and a ClientHello.
 #[test]
 fn a_flood_from_unknown_peers_creates_no_state_and_gets_no_response() {
     let mut net = Net::new(serve());
@@ -274,16 +274,23 @@ fn a_flood_from_unknown_peers_creates_no_state_and_gets_no_response() {
     let is_stun = |datagram: &[u8]| datagram[0] < 4;
     let own: Vec<Vec<u8>> = net.to_server.iter().map(|(_, it)| it.clone()).collect();
     let check = own.iter().find(|it| is_stun(it)).unwrap();
-    let hello = own.iter().find(|it| !is_stun(it)).unwrap();
+    let record = own.iter().find(|it| !is_stun(it)).unwrap();
     let mut forged = check.clone();
     // In the priority or the tie-breaker: no longer what was authenticated.
     let at = forged.len() - 40;
     forged[at] ^= 1;
+    // USERNAME (RFC 8489 §14.3) begins with the server's user name fragment.
+    let mut unknown = check.clone();
+    let name = check.windows(2).position(|it| it == [0, 6]).unwrap() + 4;
+    unknown[name] ^= 1;
+    // The handshake type of a ClientHello is 1 (RFC 9147 §5.2).
+    let mut hello = record.clone();
+    hello[13] = 1;
     let timeout = net.server.poll_timeout();
     for n in 0..20_000_u32 {
         let remote = SocketAddr::new([10, (n >> 16) as u8, (n >> 8) as u8, n as u8].into(), 9);
         let route = Route { local: address(SERVER), remote };
-        for datagram in [&forged, hello] {
+        for datagram in [&forged, &unknown, record, &hello] {
             net.server.handle_input(net.now, route, datagram);
         }
         assert_eq!(net.server.poll_transmit(net.now, &mut Vec::new()), None);

@@ -102,7 +102,7 @@ async fn messages_go_by_a_turn_server_and_across_an_ice_restart() {
     exchange(&one, &mut other).await;
 }
 
-/// Behind an emulated NAT: the STUN server sees another address.
+/// The reflexive address is the socket's own here, which the agent does not know: it was told a wrong one, as behind a NAT.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stun_server_shows_the_address_beyond_a_nat() {
     let Some(coturn) = coturn().await else { return };

@@ -384,6 +384,10 @@ impl Agent {
             self.end(
                 now,
                 match error {
+                    // It has seen our certificate after our handshake was complete.
+                    HandshakeError::EndedByPeer if self.is_setting_up() => CloseReason::Dtls(
+                        HandshakeError::RefusedByPeer(self.settings.sessions.fingerprint()),
+                    ),
                     HandshakeError::EndedByPeer => CloseReason::Peer,
                     error => CloseReason::Dtls(error),
                 },
@@ -410,6 +414,8 @@ impl Agent {
                 Event::PeerResetStreams(streams) => self.channels.on_peer_reset(&streams),
                 Event::PeerShutdown => self.end(now, CloseReason::Peer),
                 Event::Closed(reason) => self.end(now, close_reason(reason)),
+                // The peer has forgotten the channels, which browsers do only with the whole connection.
+                Event::PeerRestarted => self.end(now, CloseReason::Peer),
                 _ => {}
             }
         }
