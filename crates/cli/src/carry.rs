@@ -38,8 +38,8 @@ pub(crate) struct Carry {
     /// Send pieces of the input as they are read, instead of one message per line.
     #[arg(long, visible_alias = "messages")]
     binary: bool,
-    /// Largest message of --binary, in bytes.
-    #[arg(long, value_name = "SIZE", default_value = "16kb", value_parser = values::size,
+    /// Largest message of --binary, in bytes; at most 262144.
+    #[arg(long, value_name = "SIZE", default_value = "16kb", value_parser = values::message_size,
           requires = "binary")]
     chunk: usize,
     /// Number of streams, used in turn; order is kept within a stream only.

@@ -29,6 +29,11 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
+    /// Whether only certain peers are trusted.
+    pub(crate) const fn names_peers(&self) -> bool {
+        !self.fingerprints.is_empty()
+    }
+
     /// `None` with --unencrypted.
     pub(crate) fn encryption(&self) -> Result<Option<Encryption>, Failure> {
         if self.unencrypted {

@@ -170,6 +170,11 @@ impl Transport {
         (SocketAddr::new(any, address.port()), all)
     }
 
+    /// Whether only peers with certain certificates are trusted.
+    pub(crate) const fn names_peers(&self) -> bool {
+        self.tls.names_peers()
+    }
+
     /// The listening side as the target of connections.
     pub(crate) fn target(
         &self,

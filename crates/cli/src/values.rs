@@ -8,7 +8,7 @@ use crate::names::unknown;
 use clap::builder::TypedValueParser;
 use rexmit::emulator::{LinkConfig, netem};
 use rexmit::recovery::{RecoveryConfig, TCP_PROFILES};
-use rexmit::{AssociationConfig, ENCAPSULATION_PORT, PROFILES};
+use rexmit::{AssociationConfig, ENCAPSULATION_PORT, MessageConfig, PROFILES};
 
 /// `50ms`, `1.5s`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
@@ -67,6 +67,13 @@ pub(crate) fn size(text: &str) -> Result<usize, String> {
         Err(_) => netem::parse_size(text).map_err(|error| error.to_string())?,
     };
     if bytes == 0 { Err("it must be above 0".into()) } else { Ok(bytes) }
+}
+
+/// The size of a message.
+pub(crate) fn message_size(text: &str) -> Result<usize, String> {
+    let most = MessageConfig::default().max_bytes;
+    let bytes = size(text)?;
+    if bytes > most { Err(format!("a message has at most {most} bytes")) } else { Ok(bytes) }
 }
 
 /// `ADDRESS:PORT` or `ADDRESS`, where the address may be a name, which is resolved later.

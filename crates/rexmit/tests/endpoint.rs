@@ -324,6 +324,30 @@ async fn an_aborted_endpoint_ends_at_once() {
     assert!(matches!(reason, CloseReason::AbortedByPeer { .. }), "{reason:?}");
 }
 
+/// One is accepted, one waits, and one comes later: the first goes on, and nothing of the others is acknowledged and lost.
+#[tokio::test]
+async fn an_endpoint_that_stops_accepting_refuses_others() {
+    let pair = Pair::connect().await;
+    let (address, port) = (pair.server.local_addr(), pair.server.port());
+    let client = bind(client_config());
+    let waiting = in_time(client.connect(address, port)).await.unwrap();
+    in_time(async {
+        while pair.server.association_count() < 2 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    pair.server.stop_accepting();
+    let reason = in_time(waiting.closed()).await;
+    assert!(matches!(reason, CloseReason::AbortedByPeer { .. }), "{reason:?}");
+    let late = bind(client_config());
+    in_time(late.connect(address, port)).await.expect_err("it is refused");
+    assert!(in_time(pair.server.accept()).await.is_none());
+    assert_eq!(pair.server.statistics().not_accepted, 1);
+    pair.theirs.stream(0).send("still here").await.unwrap();
+    assert_eq!(in_time(pair.ours.recv()).await.unwrap().payload, "still here");
+}
+
 #[tokio::test]
 async fn unaccepted_associations_are_limited() {
     const TOO_MANY: usize = 3;

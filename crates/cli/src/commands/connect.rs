@@ -68,6 +68,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
                 return Err(Failure::new(Kind::Interrupted, "interrupted: the peer had not answered"));
             }
         };
+        if let Some(peer) = association.peer_fingerprint().filter(|_| !transport.names_peers()) {
+            eprintln!("the peer is not verified: with --fingerprint {peer} it is");
+        }
         let log = qlog::of_endpoint(qlog.as_deref(), &endpoint, VantagePoint::Client)?;
         let watched = endpoint.clone();
         listener.serve(move || watched.metrics());

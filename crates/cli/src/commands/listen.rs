@@ -17,6 +17,7 @@ use crate::values::{self, Host};
 
 /// Wait for one association and carry standard input and output over it.
 ///
+/// Once there is one, others are refused.
 /// Each line of the input is sent as one message, including its newline; each received message is
 /// printed unchanged. When the input ends, the association is shut down once all messages are
 /// delivered. Data that the peer has not sent by then is lost; --keep-open waits for it. An empty
@@ -60,6 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         };
         let association =
             association.ok_or_else(|| Failure::new(Kind::Failed, "the endpoint was closed"))?;
+        endpoint.stop_accepting(); // Nobody would read what others send.
         if carry.run(association, &signals).await? {
             sleep_until(now() + LINGER).await;
         }

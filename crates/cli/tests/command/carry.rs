@@ -37,9 +37,20 @@ fn a_text_arrives_as_it_was_and_both_sides_end() {
     let listener = Rexmit::listen_idle("listen 127.0.0.1:0");
     let ended = connect(&listener.1, "", input.clone()).end();
     assert_eq!(ended.text(), "");
+    assert!(ended.stderr.contains("the peer is not verified: with --fingerprint "));
     let received = listener.0.end();
     assert!(received.status.success(), "{}", received.stderr);
     assert!(received.stdout == input, "{} of {}", received.stdout.len(), input.len());
+}
+
+/// Nobody would read what a second client sends.
+#[test]
+fn a_second_client_is_refused() {
+    let (listener, address) = Rexmit::listen_idle("listen 127.0.0.1:0");
+    let mut first = Rexmit::start_idle(["connect", &address]);
+    first.wait_for("not verified");
+    connect(&address, "", b"lost".to_vec()).end().assert_failed(4, "rexmit: ");
+    drop((first, listener));
 }
 
 #[test]
@@ -69,7 +80,8 @@ fn a_text_arrives_encrypted_at_the_peer_with_the_right_fingerprint_only() {
     let refused = connect(&address, &options, input.clone()).end();
     refused.assert_failed(4, &format!("the fingerprint {fingerprint}, which is not trusted"));
     let options = format!("--fingerprint {fingerprint}");
-    connect(&address, &options, input.clone()).end().text();
+    let ended = connect(&address, &options, input.clone()).end();
+    assert!(ended.status.success() && !ended.stderr.contains("not verified"), "{ended:?}");
     let received = listener.end();
     assert!(received.status.success(), "{}", received.stderr);
     assert!(received.stdout == input, "{} of {}", received.stdout.len(), input.len());

@@ -9,6 +9,8 @@ fn arguments_that_make_no_sense() {
     run("").assert_failed(2, "Usage: rexmit <COMMAND>");
     run("connect somewhere:port").assert_failed(2, "expected ADDRESS:PORT, such as 192.0");
     run("listen 127.0.0.1:0 --raw").assert_failed(2, "--unencrypted");
+    run("connect 127.0.0.1:1 --binary --chunk 1mb")
+        .assert_failed(2, "a message has at most 262144 bytes");
     run("listen 127.0.0.1:0 --profile fast")
         .assert_failed(2, "there is no profile `fast`: there are rfc9260, lksctp, linux, freebsd");
     run("listen 127.0.0.1:0 --profile interactiv").assert_failed(2, "did you mean `interactive`?");

@@ -86,6 +86,24 @@ impl State {
         self.discard_received(now, id);
     }
 
+    /// Accepts no more associations, and aborts those that wait to be accepted.
+    pub(super) fn stop_accepting(&mut self, now: Instant) {
+        self.incoming.is_allowed = false;
+        self.sctp.set_accept(false);
+        for cell in std::mem::take(&mut self.incoming.waiting) {
+            self.refuse_established(now, cell.id);
+            if let Some(entry) = self.associations.get_mut(&cell.id) {
+                entry.is_orphaned = true;
+            }
+        }
+        self.wakes.endpoint();
+    }
+
+    fn refuse_established(&mut self, now: Instant, id: AssociationId) {
+        self.counts.not_accepted += 1;
+        self.sctp.abort(now, id, b"not accepted");
+    }
+
     /// Accepts no more associations, and shuts down existing ones.
     pub(super) fn shut_down(&mut self, now: Instant) {
         self.life.is_closing = true;
@@ -185,12 +203,16 @@ impl State {
     }
 
     fn on_incoming(&mut self, now: Instant, id: AssociationId, established: Established) -> bool {
-        if self.life.is_closing || self.incoming.waiting.len() >= ACCEPT_BACKLOG {
-            self.counts.not_accepted += u64::from(!self.life.is_closing);
-            if !self.life.is_closing {
+        if self.life.is_closing {
+            self.sctp.abort(now, id, b"not accepted");
+            return true;
+        }
+        // A COOKIE ECHO may arrive after `stop_accepting`.
+        if !self.incoming.is_allowed || self.incoming.waiting.len() >= ACCEPT_BACKLOG {
+            if self.incoming.is_allowed {
                 log::not_accepted(id, established.peer);
             }
-            self.sctp.abort(now, id, b"not accepted");
+            self.refuse_established(now, id);
             return true;
         }
         log::established(id, established.peer, true);

@@ -323,8 +323,8 @@ impl Endpoint {
         entry.established.map(Ok).or_else(|| entry.closed.clone().map(Err))
     }
 
-    /// Waits for the next association that a peer begins; `None` once the endpoint has been shut down, or if
-    /// its configuration accepts none. Dropping the future loses no association. At most [`ACCEPT_BACKLOG`]
+    /// Waits for the next association that a peer begins; `None` once the endpoint has been shut down or
+    /// [accepts no more](Self::stop_accepting), or if its configuration accepts none. Dropping the future loses no association. At most [`ACCEPT_BACKLOG`]
     /// associations wait.
     pub async fn accept(&self) -> Option<Association> {
         loop {
@@ -342,6 +342,12 @@ impl Endpoint {
             }
             changed.await;
         }
+    }
+
+    /// Refuses further associations of peers, and aborts those that wait for [`accept`](Self::accept). Existing ones go on. Until
+    /// then the endpoint acknowledges the data of peers that wait.
+    pub fn stop_accepting(&self) {
+        self.shared.with(State::stop_accepting);
     }
 
     /// Accepts no more associations, ends existing ones gracefully, and waits until all have ended, at most

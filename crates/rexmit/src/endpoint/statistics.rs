@@ -21,7 +21,8 @@ pub struct EndpointStatistics {
     pub packets_received: u64,
     /// Errors of system calls that receive.
     pub receive_failures: u64,
-    /// Associations aborted because [`ACCEPT_BACKLOG`] others were waiting.
+    /// Associations aborted because [`ACCEPT_BACKLOG`] others were waiting, or by
+    /// [`stop_accepting`](crate::Endpoint::stop_accepting).
     pub not_accepted: u64,
     /// The counters of the protocol.
     pub protocol: sctp::EndpointStatistics,
