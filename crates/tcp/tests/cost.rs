@@ -25,7 +25,7 @@ fn large(_: &mut EndpointConfig, connection: &mut ConnectionConfig) {
     connection.nagle = false;
 }
 
-/// What a SYN of the peer offers: everything.
+/// The peer's SYN offers everything.
 fn offer(peer: &mut Peer) {
     peer.options.window_scale = Some(7);
     peer.options.sack_permitted = true;
@@ -67,7 +67,7 @@ fn cost(s: &mut Script, mut segment: impl FnMut(u32) -> Draft) -> (Duration, usi
     cost_of_bytes(s, |s, n| s.peer_segment(&segment(n)))
 }
 
-/// The same for the bytes of a segment.
+/// The median processing time of a segment of these bytes, and their number.
 #[expect(clippy::disallowed_methods, reason = "it measures")]
 fn cost_of_bytes(
     s: &mut Script,
@@ -138,7 +138,7 @@ fn of_peers() -> Vec<(&'static str, Attack)> {
     ]
 }
 
-/// Acknowledgements of data after `base`, the beginning of what is in flight.
+/// Acknowledgements of data after `base`, the first byte in flight.
 fn of_receivers(base: u32) -> Vec<(&'static str, Attack)> {
     let at = move |segment: u32| base + segment * SEGMENT_BYTES;
     let most = IN_FLIGHT - 10;

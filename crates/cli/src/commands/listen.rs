@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         };
         let association =
             association.ok_or_else(|| Failure::new(Kind::Failed, "the endpoint was closed"))?;
-        endpoint.stop_accepting(); // Nobody would read what others send.
+        endpoint.stop_accepting(); // The data of others would have no reader.
         if carry.run(association, &signals).await? {
             sleep_until(now() + LINGER).await;
         }

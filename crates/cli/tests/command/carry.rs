@@ -43,7 +43,7 @@ fn a_text_arrives_as_it_was_and_both_sides_end() {
     assert!(received.stdout == input, "{} of {}", received.stdout.len(), input.len());
 }
 
-/// Nobody would read what a second client sends.
+/// The data of a second client would have no reader.
 #[test]
 fn a_second_client_is_refused() {
     let (listener, address) = Rexmit::listen_idle("listen 127.0.0.1:0");

@@ -398,8 +398,8 @@ fn copies_of_sacks_make_no_profile_retransmit() {
     }
 }
 
-/// A queue of three packets at 1 Mbit/s and 20 ms: what is outstanding in a recovery that lasts is many times the window, and
-/// a window that followed it would send fifty times what the path carries.
+/// A queue of three packets at 1 Mbit/s and 20 ms: the outstanding bytes of a recovery that lasts are many times the window, and a
+/// window that followed them would send fifty times the rate of the path.
 #[test]
 fn a_transfer_through_a_short_queue_does_not_flood_the_path() {
     for (transport, profile) in [
