@@ -24,9 +24,10 @@
 //! - Slow start ends with half of the window: the queue that ends it was made a round trip before by as much.
 //! - A window that grew or shrank by more than v = 1 turns where it was a round trip before: the delay that turns it is
 //!   that of this window.
-//! - A queue shorter than 1/δ packets shows no delay, only losses: a round trip that loses more than
-//!   [`MOST_LOST_PERCENT`] of its packets reduces the window.
-//! - A retransmission timeout begins slow start anew, in competitive mode that of CUBIC.
+//! - A queue shorter than 1/δ packets, or a policer, shows no delay, only losses: after a round trip that loses more than
+//!   [`MOST_LOST_PERCENT`] of its packets the window is that of CUBIC, too, without slow start.
+//! - A retransmission timeout begins slow start anew, in competitive mode that of CUBIC. Up to half of the window of before, ACKs without
+//!   a sample count, too: everything lost is retransmitted first, whose ACKs have none (Karn).
 
 use std::time::Duration;
 
@@ -89,8 +90,9 @@ pub(super) struct Copa {
 enum Mode {
     /// The delay.
     Default,
-    /// Losses, as the senders that fill the queue.
-    Competitive { cubic: Box<Cubic>, began: Instant, until: Instant },
+    /// Losses, as the senders that fill the queue. Without a queue they are the only sign of the rate: then this does not end
+    /// because the queue is empty.
+    Competitive { cubic: Box<Cubic>, began: Instant, until: Instant, has_queue: bool },
 }
 
 /// The window is small, so that the queue drains.
@@ -239,7 +241,7 @@ impl Copa {
     }
 
     /// Competitive mode, because other senders fill the queue: CUBIC, which begins as a new sender does, or goes on.
-    fn compete(&mut self, window: &mut Window, now: Instant, time: Duration) {
+    fn compete(&mut self, window: &mut Window, now: Instant, time: Duration, has_queue: bool) {
         let cubic = match std::mem::replace(&mut self.mode, Mode::Default) {
             Mode::Competitive { cubic, .. } => cubic,
             Mode::Default => {
@@ -248,7 +250,7 @@ impl Copa {
             }
         };
         self.is_slow_start = false;
-        self.mode = Mode::Competitive { cubic, began: now, until: now + time };
+        self.mode = Mode::Competitive { cubic, began: now, until: now + time, has_queue };
     }
 
     fn end_drain(
@@ -267,7 +269,7 @@ impl Copa {
                 Found::Others => COMPETITIVE_TIME.max(COMPETITIVE_TIME_ROUNDS * srtt),
                 Found::Empty | Found::Unknown => LEAST_AGE.max(LEAST_AGE_ROUNDS * srtt),
             };
-            self.compete(window, now, time);
+            self.compete(window, now, time, true);
         } else {
             window.cwnd = drain.of_path;
             self.mode = Mode::Default;
@@ -288,6 +290,9 @@ impl Copa {
             let floor = (LEAST_PACKETS * window.packet as f64) as u64;
             window.cwnd = ((window.cwnd as f64 * AFTER_OVERLOAD) as u64).max(floor);
             self.round.cwnd = window.cwnd;
+            self.compete(window, now, COMPETITIVE_TIME.max(COMPETITIVE_TIME_ROUNDS * srtt), false);
+            window.ssthresh = window.cwnd;
+            return;
         }
         let is_up = window.cwnd > round.cwnd;
         if is_up == self.is_up {
@@ -318,6 +323,20 @@ impl Copa {
         self.is_slow_start = true;
         self.fraction = 0.0;
         self.turn(true);
+    }
+
+    /// An ACK of retransmitted data, or of small packets alone.
+    fn on_acked_without_sample(&mut self, window: &mut Window, acked: &Acked) {
+        if self.drain.is_some() {
+            return;
+        }
+        if let Mode::Competitive { cubic, .. } = &mut self.mode {
+            return cubic.on_acked(window, acked);
+        }
+        if self.is_slow_start && acked.rtt.is_none() && window.cwnd < window.ssthresh {
+            window.cwnd += acked.bytes;
+        }
+        self.end_round(window, acked.now, acked.srtt.unwrap_or_default());
     }
 
     /// The change of the window, in packets, for `acked` packets with this queueing delay.
@@ -354,16 +373,20 @@ impl Algorithm for Copa {
         let is_limited = self.usage.on_acked(acked.bytes, acked.flight_before, is_full);
         // Small packets alone take less time at the bottleneck: they say nothing of a full window, nor of an empty queue.
         let is_small = 2 * acked.bytes < window.packet;
-        let Some(rtt) = acked.rtt.filter(|_| is_limited && !is_small) else { return };
-        let srtt = acked.srtt.unwrap_or(rtt);
         self.now = acked.now;
+        let Some(rtt) = acked.rtt.filter(|_| is_limited && !is_small) else {
+            return if is_limited {
+                self.on_acked_without_sample(window, acked)
+            };
+        };
+        let srtt = acked.srtt.unwrap_or(rtt);
         let is_competitive = self.is_competitive();
         let queueing = self.delays.measure(acked.now, rtt, srtt, is_competitive);
         if self.drain(window, acked.now, srtt, queueing) {
             return;
         }
-        if let Mode::Competitive { cubic, .. } = &mut self.mode {
-            if acked.now - self.delays.filled_at <= COMPETITIVE_ROUNDS * srtt {
+        if let Mode::Competitive { cubic, has_queue, .. } = &mut self.mode {
+            if !*has_queue || acked.now - self.delays.filled_at <= COMPETITIVE_ROUNDS * srtt {
                 return cubic.on_acked(window, acked);
             }
             self.mode = Mode::Default;
@@ -407,9 +430,12 @@ impl Algorithm for Copa {
 
     /// The others that fill the queue are still there: competitive mode goes on as after any loss.
     fn on_timeout(&mut self, window: &mut Window, timed_out: TimedOut) {
-        self.drain = None;
+        let before = self.drain.take().map_or(window.cwnd, |drain| drain.cwnd);
         if let Mode::Competitive { cubic, .. } = &mut self.mode {
             return cubic.on_timeout(window, timed_out);
+        }
+        if !timed_out.is_repeated {
+            window.ssthresh = (before / 2).max(LEAST_PACKETS as u64 * window.packet);
         }
         window.cwnd = window.packet;
         self.begin_slow_start();

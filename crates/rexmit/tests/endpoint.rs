@@ -331,8 +331,13 @@ async fn an_endpoint_that_stops_accepting_refuses_others() {
     let (address, port) = (pair.server.local_addr(), pair.server.port());
     let client = bind(client_config());
     let waiting = in_time(client.connect(address, port)).await.unwrap();
+    // One that has ended already leaves nothing behind.
+    let gone = bind(client_config());
+    let ended = in_time(gone.connect(address, port)).await.unwrap();
+    ended.stream(0).send("unread").await.unwrap();
+    in_time(ended.shutdown()).await;
     in_time(async {
-        while pair.server.association_count() < 2 {
+        while pair.server.association_count() != 2 {
             tokio::task::yield_now().await;
         }
     })
@@ -344,6 +349,7 @@ async fn an_endpoint_that_stops_accepting_refuses_others() {
     in_time(late.connect(address, port)).await.expect_err("it is refused");
     assert!(in_time(pair.server.accept()).await.is_none());
     assert_eq!(pair.server.statistics().not_accepted, 1);
+    assert_eq!(pair.server.association_count(), 1);
     pair.theirs.stream(0).send("still here").await.unwrap();
     assert_eq!(in_time(pair.ours.recv()).await.unwrap().payload, "still here");
 }

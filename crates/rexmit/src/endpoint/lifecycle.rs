@@ -91,9 +91,12 @@ impl State {
         self.incoming.is_allowed = false;
         self.sctp.set_accept(false);
         for cell in std::mem::take(&mut self.incoming.waiting) {
-            self.refuse_established(now, cell.id);
-            if let Some(entry) = self.associations.get_mut(&cell.id) {
+            let Some(entry) = self.associations.get_mut(&cell.id) else { continue };
+            if entry.closed.is_some() {
+                self.release(now, cell.id); // It has ended already.
+            } else {
                 entry.is_orphaned = true;
+                self.refuse_established(now, cell.id);
             }
         }
         self.wakes.endpoint();
