@@ -375,9 +375,10 @@ impl Algorithm for Copa {
         let is_small = 2 * acked.bytes < window.packet;
         self.now = acked.now;
         let Some(rtt) = acked.rtt.filter(|_| is_limited && !is_small) else {
-            return if is_limited {
-                self.on_acked_without_sample(window, acked)
-            };
+            if is_limited {
+                self.on_acked_without_sample(window, acked);
+            }
+            return;
         };
         let srtt = acked.srtt.unwrap_or(rtt);
         let is_competitive = self.is_competitive();
