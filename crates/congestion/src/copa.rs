@@ -24,8 +24,8 @@
 //! - Slow start ends with half of the window: the queue that ends it was made a round trip before by as much.
 //! - A window that grew or shrank by more than v = 1 turns where it was a round trip before: the delay that turns it is
 //!   that of this window.
-//! - A queue shorter than 1/δ packets, or a policer, shows no delay, only losses: after a round trip that loses more than
-//!   [`MOST_LOST_PERCENT`] of its packets the window is that of CUBIC, too, without slow start.
+//! - A queue shorter than 1/δ packets shows no delay, only losses: a round trip that loses more than
+//!   [`MOST_LOST_PERCENT`] of its packets reduces the window.
 //! - A retransmission timeout begins slow start anew, in competitive mode that of CUBIC. Up to half of the window of before, ACKs without
 //!   a sample count, too: everything lost is retransmitted first, whose ACKs have none (Karn).
 
@@ -90,9 +90,8 @@ pub(super) struct Copa {
 enum Mode {
     /// The delay.
     Default,
-    /// Losses, as the senders that fill the queue. Without a queue they are the only sign of the rate: then this does not end
-    /// because the queue is empty.
-    Competitive { cubic: Box<Cubic>, began: Instant, until: Instant, has_queue: bool },
+    /// Losses, as the senders that fill the queue.
+    Competitive { cubic: Box<Cubic>, began: Instant, until: Instant },
 }
 
 /// The window is small, so that the queue drains.
@@ -241,7 +240,7 @@ impl Copa {
     }
 
     /// Competitive mode, because other senders fill the queue: CUBIC, which begins as a new sender does, or goes on.
-    fn compete(&mut self, window: &mut Window, now: Instant, time: Duration, has_queue: bool) {
+    fn compete(&mut self, window: &mut Window, now: Instant, time: Duration) {
         let cubic = match std::mem::replace(&mut self.mode, Mode::Default) {
             Mode::Competitive { cubic, .. } => cubic,
             Mode::Default => {
@@ -250,7 +249,7 @@ impl Copa {
             }
         };
         self.is_slow_start = false;
-        self.mode = Mode::Competitive { cubic, began: now, until: now + time, has_queue };
+        self.mode = Mode::Competitive { cubic, began: now, until: now + time };
     }
 
     fn end_drain(
@@ -269,7 +268,7 @@ impl Copa {
                 Found::Others => COMPETITIVE_TIME.max(COMPETITIVE_TIME_ROUNDS * srtt),
                 Found::Empty | Found::Unknown => LEAST_AGE.max(LEAST_AGE_ROUNDS * srtt),
             };
-            self.compete(window, now, time, true);
+            self.compete(window, now, time);
         } else {
             window.cwnd = drain.of_path;
             self.mode = Mode::Default;
@@ -290,9 +289,6 @@ impl Copa {
             let floor = (LEAST_PACKETS * window.packet as f64) as u64;
             window.cwnd = ((window.cwnd as f64 * AFTER_OVERLOAD) as u64).max(floor);
             self.round.cwnd = window.cwnd;
-            self.compete(window, now, COMPETITIVE_TIME.max(COMPETITIVE_TIME_ROUNDS * srtt), false);
-            window.ssthresh = window.cwnd;
-            return;
         }
         let is_up = window.cwnd > round.cwnd;
         if is_up == self.is_up {
@@ -386,8 +382,8 @@ impl Algorithm for Copa {
         if self.drain(window, acked.now, srtt, queueing) {
             return;
         }
-        if let Mode::Competitive { cubic, has_queue, .. } = &mut self.mode {
-            if !*has_queue || acked.now - self.delays.filled_at <= COMPETITIVE_ROUNDS * srtt {
+        if let Mode::Competitive { cubic, .. } = &mut self.mode {
+            if acked.now - self.delays.filled_at <= COMPETITIVE_ROUNDS * srtt {
                 return cubic.on_acked(window, acked);
             }
             self.mode = Mode::Default;

@@ -322,17 +322,25 @@ impl Session {
             return;
         }
         self.state = State::Ended;
-        if matches!(error, HandshakeError::Untrusted(_)) && self.dtls.close().is_ok() {
-            // Outputs of the handshake may come before the alert.
-            loop {
-                match self.dtls.poll_output(&mut self.buffer) {
-                    Output::Packet(farewell) => sink(SessionOutput::Transmit(farewell)),
-                    Output::Timeout(_) | Output::BufferTooSmall { .. } => break,
-                    _ => {}
-                }
+        if matches!(error, HandshakeError::Untrusted(_)) {
+            // The rest of our flight, with our certificate, is not for that peer; the alert is.
+            self.drain(|_| {});
+            if self.dtls.close().is_ok() {
+                self.drain(|farewell| sink(SessionOutput::Transmit(farewell)));
             }
         }
         sink(SessionOutput::Ended(error));
+    }
+
+    /// Takes all that the library has to send.
+    fn drain(&mut self, mut take: impl FnMut(&[u8])) {
+        loop {
+            match self.dtls.poll_output(&mut self.buffer) {
+                Output::Packet(datagram) => take(datagram),
+                Output::Timeout(_) | Output::BufferTooSmall { .. } => return,
+                _ => {}
+            }
+        }
     }
 
     /// The next deadline of the library. While a flight of the peer has a gap, the library always reports it as due;

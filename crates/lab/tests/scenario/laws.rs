@@ -428,27 +428,6 @@ fn a_transfer_through_a_short_queue_does_not_flood_the_path() {
     }
 }
 
-/// Behind a queue of four packets at 100 Mbit/s and 100 ms losses are the only sign of the rate: a window that forgets
-/// where it overflowed loses a quarter of its packets.
-#[test]
-fn a_transfer_through_a_queue_without_delay_loses_little() {
-    for profile in ["mixed", "bulk"] {
-        let outcome = run(
-            json!({
-                "duration": "20s",
-                "network": { "forward": "delay 50ms rate 100mbit limit 6000b", "backward": "delay 50ms" },
-                "bulk": { "transfer": { "profile": profile, "send_buffer": "4mb",
-                    "receiver": { "receive_buffer": "4mb" } } },
-            }),
-            1,
-        );
-        let lost = outcome.quantities["network.forward.queue_loss_share"];
-        let goodput = outcome.quantities["transfer.goodput"];
-        assert!(lost < 0.05, "{profile} loses {lost} of its packets");
-        assert!(goodput > 15e6, "{profile} has {goodput} bit/s");
-    }
-}
-
 /// An outage that costs a whole window: ACKs of what is retransmitted have no sample of the round trip, and a window that waited for
 /// one would repair itself by a packet per round trip, with all messages behind it.
 #[test]
