@@ -146,3 +146,16 @@ impl Channel {
         !self.config.ordered && self.is_open
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_without_a_priority_has_the_default_one() {
+        for (announced, priority) in [(0, DEFAULT_PRIORITY), (1, 1), (512, 512)] {
+            let open = Open { priority: announced, ..ChannelConfig::new("label").to_open() };
+            assert_eq!(ChannelConfig::from(open).priority, priority);
+        }
+    }
+}

@@ -398,6 +398,9 @@ impl Agent {
     fn poll_association(&mut self, now: Instant) {
         use rexmit_sctp::Event;
         while let Some(event) = self.association.poll_event() {
+            if self.is_closed() {
+                continue; // What follows its end does not begin it again.
+            }
             match event {
                 Event::Connected { outbound_streams, .. } => {
                     self.state = State::Connected;
@@ -456,3 +459,6 @@ impl Agent {
         CloseReason::SetupTimedOut(stage, time)
     }
 }
+
+#[cfg(test)]
+mod tests;

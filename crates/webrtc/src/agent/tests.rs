@@ -1,0 +1,61 @@
+use rexmit_core::{Machine as _, Seed};
+use rexmit_dtls::Identity;
+
+use super::*;
+use crate::AgentConfig;
+
+const DELAY: Duration = Duration::from_millis(10);
+
+/// Two agents, and the address of each.
+type Pair = [(Agent, SocketAddr); 2];
+
+fn pair(now: Instant) -> Pair {
+    let [here, there] = ["192.0.2.1:4000", "192.0.2.2:4000"].map(|it| it.parse().unwrap());
+    let settings = |address| {
+        let config = AgentConfig::new(Identity::generate().unwrap()).addresses(vec![address]);
+        Settings::new(config).unwrap()
+    };
+    let (mut client, offer) = Agent::offer(now, settings(here), &Seed::from_u64(1));
+    let answered = Agent::answer(now, settings(there), &offer, &Seed::from_u64(2));
+    let (server, answer) = answered.unwrap();
+    client.accept(now, &answer).unwrap();
+    [(client, here), (server, there)]
+}
+
+/// Passes datagrams for a second, and returns the events of both.
+fn exchange(now: &mut Instant, pair: &mut Pair) -> [Vec<Event>; 2] {
+    let mut events = [Vec::new(), Vec::new()];
+    let mut packet = Vec::new();
+    for _ in 0..100 {
+        *now += DELAY;
+        for from in [0, 1] {
+            let remote = pair[from].1;
+            while let Some(route) = pair[from].0.poll_transmit(*now, &mut packet) {
+                let arrival = Route { local: route.remote, remote };
+                pair[1 - from].0.handle_input(*now, arrival, &packet);
+            }
+        }
+        for ((agent, _), events) in pair.iter_mut().zip(&mut events) {
+            events.extend(std::iter::from_fn(|| agent.poll_event()));
+            agent.handle_timeout(*now);
+        }
+    }
+    events
+}
+
+/// RFC 9260 §5.2: the peer begins its association anew, over the same DTLS connection. It has forgotten the channels.
+#[test]
+fn a_restarted_association_ends_the_connection() {
+    let mut now = Instant::from_millis(1000);
+    let mut pair = pair(now);
+    for events in exchange(&mut now, &mut pair) {
+        assert_eq!(events, [Event::Connected]);
+    }
+    let client = &mut pair[0].0;
+    let config = &client.settings.endpoint;
+    client.association = Association::new(config, &Seed::from_u64(3));
+    let port = client.peer.as_ref().unwrap().sctp_port;
+    client.association.connect(now, config, port, None);
+    let [_, at_server] = exchange(&mut now, &mut pair);
+    assert_eq!(at_server, [Event::Closed(CloseReason::Peer)]);
+}
