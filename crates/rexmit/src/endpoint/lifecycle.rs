@@ -19,6 +19,9 @@ use crate::association::Cell;
 use crate::event::Event;
 use crate::log;
 
+/// The reason that a peer gets whose association is not accepted.
+const NOT_ACCEPTED: &[u8] = b"not accepted";
+
 impl State {
     /// Begins an association with a peer that has these addresses, and sends the first packet of its
     /// set-up to the first.
@@ -96,15 +99,11 @@ impl State {
                 self.release(now, cell.id); // It has ended already.
             } else {
                 entry.is_orphaned = true;
-                self.refuse_established(now, cell.id);
+                self.counts.not_accepted += 1;
+                self.sctp.abort(now, cell.id, NOT_ACCEPTED);
             }
         }
         self.wakes.endpoint();
-    }
-
-    fn refuse_established(&mut self, now: Instant, id: AssociationId) {
-        self.counts.not_accepted += 1;
-        self.sctp.abort(now, id, b"not accepted");
     }
 
     /// Accepts no more associations, and shuts down existing ones.
@@ -206,16 +205,12 @@ impl State {
     }
 
     fn on_incoming(&mut self, now: Instant, id: AssociationId, established: Established) -> bool {
-        if self.life.is_closing {
-            self.sctp.abort(now, id, b"not accepted");
-            return true;
-        }
-        // A COOKIE ECHO may arrive after `stop_accepting`.
-        if !self.incoming.is_allowed || self.incoming.waiting.len() >= ACCEPT_BACKLOG {
-            if self.incoming.is_allowed {
+        if self.life.is_closing || self.incoming.waiting.len() >= ACCEPT_BACKLOG {
+            self.counts.not_accepted += u64::from(!self.life.is_closing);
+            if !self.life.is_closing {
                 log::not_accepted(id, established.peer);
             }
-            self.refuse_established(now, id);
+            self.sctp.abort(now, id, NOT_ACCEPTED);
             return true;
         }
         log::established(id, established.peer, true);

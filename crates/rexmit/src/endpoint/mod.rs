@@ -495,4 +495,23 @@ mod tests {
         }
         assert!(sent > 1, "not even one message is sent at once");
     }
+
+    /// It has ended before it was accepted, with data that was not read.
+    #[tokio::test]
+    async fn an_ended_association_is_forgotten_when_none_is_accepted_any_more() {
+        let config = EndpointConfig::default().accept(true);
+        let server = Endpoint::bind_unencrypted("127.0.0.1:0".parse().unwrap(), config).unwrap();
+        let config = EndpointConfig::default();
+        let client = Endpoint::bind_unencrypted("127.0.0.1:0".parse().unwrap(), config).unwrap();
+        let association = client.connect(server.local_addr(), server.port()).await.unwrap();
+        association.send(OutboundMessage::new(0, "unread")).await.unwrap();
+        association.shutdown().await;
+        while server.association_count() > 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(server.shared.lock().associations.len(), 1, "it waits");
+        server.stop_accepting();
+        assert!(server.shared.lock().associations.is_empty());
+        assert_eq!(server.statistics().not_accepted, 0);
+    }
 }
