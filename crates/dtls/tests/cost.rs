@@ -8,36 +8,28 @@ use std::time::Duration;
 use common::{CLIENT, Pair, SERVER, endpoint, identity, route};
 use rexmit_core::{Instant, Machine as _};
 use rexmit_dtls::{Encryption, Endpoint, Trust};
+use rexmit_testkit::cost::{PACKETS, Table, median, timed};
 
-/// Datagrams of each kind; the median counts.
-const DATAGRAMS: usize = 41;
-/// The largest ratio that is promised.
-const MOST: f64 = 20.0;
 /// Costs more: the signature and the key exchange of a handshake, for a client that has returned a cookie.
 const HANDSHAKE: &str = "ClientHello with a valid cookie";
+const EXCEPTIONS: [(&str, f64); 1] = [(HANDSHAKE, f64::INFINITY)];
 /// The address of a host without a connection.
 const STRANGER: &str = "192.0.2.66:4000";
 
 /// The processing time of a datagram at the server, and the datagrams that it answers.
-#[expect(clippy::disallowed_methods, reason = "it measures")]
 fn cost(server: &mut Endpoint, now: Instant, from: &str, datagram: &[u8]) -> (Duration, Answers) {
-    let mut answers = Vec::new();
-    let begun = std::time::Instant::now();
-    server.handle_input(now, route(SERVER, from), datagram);
-    let mut answer = Vec::new();
-    while server.poll_transmit(now, &mut answer).is_some() {
-        answers.push(std::mem::take(&mut answer));
-    }
-    while server.poll_event().is_some() {}
-    (begun.elapsed(), answers)
+    timed(|| {
+        let (mut answers, mut answer) = (Vec::new(), Vec::new());
+        server.handle_input(now, route(SERVER, from), datagram);
+        while server.poll_transmit(now, &mut answer).is_some() {
+            answers.push(std::mem::take(&mut answer));
+        }
+        while server.poll_event().is_some() {}
+        answers
+    })
 }
 
 type Answers = Vec<Vec<u8>>;
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
-}
 
 /// What hosts send to the server of a connection, before or after the record that they have seen.
 const OF_STRANGERS: [&str; 5] = [
@@ -53,7 +45,7 @@ fn of_records(bytes: usize) -> ([Duration; 5], Duration, usize) {
     let mut pair = Pair::trusting();
     pair.connect();
     let (mut strange, mut benign, mut len) = ([const { Vec::new() }; 5], Vec::new(), 0);
-    for _ in 0..DATAGRAMS {
+    for _ in 0..PACKETS {
         pair.now += Duration::from_millis(250);
         for end in &mut pair.ends {
             end.endpoint.handle_timeout(pair.now);
@@ -86,7 +78,7 @@ fn of_records(bytes: usize) -> ([Duration; 5], Duration, usize) {
             }
         }
     }
-    assert!(benign.len() >= DATAGRAMS, "{}", benign.len());
+    assert!(benign.len() >= PACKETS as usize, "{}", benign.len());
     (strange.map(median), median(benign), len)
 }
 
@@ -96,7 +88,7 @@ fn trusting(number: u64, trusted: u64) -> Encryption {
 
 /// The first ClientHellos of clients, and the second ones, which have the server's cookies.
 fn client_hellos(server: &mut Endpoint, now: Instant) -> [Vec<Vec<u8>>; 2] {
-    let hellos = (0..DATAGRAMS as u64).map(|seed| {
+    let hellos = (0..u64::from(PACKETS)).map(|seed| {
         let mut client = endpoint(false, trusting(1, 2), 100 + seed);
         let (mut first, mut answer, mut second) = (Vec::new(), Vec::new(), Vec::new());
         client.begin_handshake(now, route(STRANGER, SERVER));
@@ -118,22 +110,14 @@ fn damaged(datagram: &[u8]) -> Vec<u8> {
     changed
 }
 
-fn row(name: &str, time: Duration, bytes: usize, benign: Duration) -> Option<String> {
-    let ratio = time.as_secs_f64() / benign.as_secs_f64();
-    let micros = |time: Duration| time.as_secs_f64() * 1e6;
-    println!("| {name} | {bytes} | {:.1} | {:.1} | {ratio:.1} |", micros(time), micros(benign));
-    (ratio > MOST && name != HANDSHAKE).then(|| name.to_owned())
-}
-
 #[test]
 #[ignore = "measures"]
 fn datagrams_cost_at_most_twenty_times_a_record_of_a_peer() {
-    println!("| datagram | bytes | µs | a record of a peer | ratio |\n|---|---|---|---|---|");
-    let mut above = Vec::new();
+    let mut table = Table::new("datagram", &EXCEPTIONS);
     for bytes in [100, 1000] {
         let (strange, benign, len) = of_records(bytes);
         for (name, time) in OF_STRANGERS.into_iter().zip(strange) {
-            above.extend(row(name, time, len, benign));
+            table.row(name, (time, len), benign);
         }
     }
     let mut server = endpoint(true, trusting(2, 1), 2);
@@ -145,7 +129,7 @@ fn datagrams_cost_at_most_twenty_times_a_record_of_a_peer() {
     for (name, datagrams) in hellos {
         let len = datagrams[0].len();
         let times = datagrams.iter().map(|it| cost(&mut server, now, STRANGER, it).0);
-        above.extend(row(name, median(times.collect()), len, of_records(len - 60).1));
+        table.row(name, (median(times.collect()), len), of_records(len - 60).1);
     }
-    assert!(above.is_empty(), "above {MOST}: {above:?}");
+    table.end();
 }

@@ -15,11 +15,8 @@ use rexmit_sctp::wire::{
     AsconfChange, AsconfRequest, DataFlags, Init, RawParam, ReConfigParam, SkippedMid,
 };
 use rexmit_sctp::{AssociationConfig, Event};
+use rexmit_testkit::cost::{PACKETS, Table, median, timed};
 
-/// Packets of each kind; the median counts.
-const PACKETS: u32 = 41;
-/// The largest ratio that is promised.
-const MOST: f64 = 20.0;
 /// Packets that cost more, with their largest ratios: messages of one byte (docs/security.md).
 const EXCEPTIONS: [(&str, f64); 2] =
     [("DATA, 3000 chunks of one byte", 40.0), ("I-DATA, 2500 chunks of one byte", 50.0)];
@@ -64,22 +61,21 @@ fn established_with(
 }
 
 /// The median processing time of a packet, including the packets and events that it causes, and its length in bytes.
-#[expect(clippy::disallowed_methods, reason = "it measures")]
 fn cost(s: &mut Script, mut packet: impl FnMut(&mut Script, u32) -> Vec<u8>) -> (Duration, usize) {
     let mut times = Vec::new();
     let mut len = 0;
     for n in 0..PACKETS {
         let bytes = packet(s, n);
         len = len.max(bytes.len());
-        let begun = std::time::Instant::now();
-        s.deliver(&bytes);
-        while s.poll_packet().is_some() {}
-        while s.endpoint.poll_event().is_some() {}
-        times.push(begun.elapsed());
+        let (time, ()) = timed(|| {
+            s.deliver(&bytes);
+            while s.poll_packet().is_some() {}
+            while s.endpoint.poll_event().is_some() {}
+        });
+        times.push(time);
         while s.endpoint.association_count() > 0 && s.receive().is_some() {}
     }
-    times.sort_unstable();
-    (times[times.len() / 2], len)
+    (median(times), len)
 }
 
 /// A packet of this many bytes from a correct peer: full-sized messages, in order.
@@ -315,36 +311,27 @@ fn of_receivers() -> Vec<(&'static str, Packet)> {
     ]
 }
 
-fn row(name: &str, (time, bytes): (Duration, usize), benign: Duration) -> Option<String> {
-    let ratio = time.as_secs_f64() / benign.as_secs_f64();
-    let micros = |time: Duration| time.as_secs_f64() * 1e6;
-    println!("| {name} | {bytes} | {:.1} | {:.1} | {ratio:.1} |", micros(time), micros(benign));
-    let exception = EXCEPTIONS.iter().find(|(excepted, _)| *excepted == name);
-    (ratio > exception.map_or(MOST, |&(_, most)| most)).then(|| name.to_owned())
-}
-
 #[test]
 #[ignore = "measures"]
 fn packets_cost_at_most_twenty_times_a_benign_one() {
-    println!("| packet | bytes | µs | a benign one | ratio |\n|---|---|---|---|---|");
-    let mut above = Vec::new();
+    let mut table = Table::new("packet", &EXCEPTIONS);
     for (name, packet) in of_unknown_senders() {
         let measured = cost(&mut Script::server(), packet);
-        above.extend(row(name, measured, of_size(measured.1)));
+        table.row(name, measured, of_size(measured.1));
     }
     for (name, packet) in of_peers() {
         let measured = cost(&mut established(), packet);
-        above.extend(row(name, measured, of_size(measured.1)));
+        table.row(name, measured, of_size(measured.1));
     }
     for (name, packet) in of_interleaving_peers() {
         let measured = cost(&mut interleaved(), packet);
-        above.extend(row(name, measured, of_size(measured.1)));
+        table.row(name, measured, of_size(measured.1));
     }
     for index in 0..3 {
         let (mut peer, mut packets) = with_authentication();
         let (name, mut packets) = packets.swap_remove(index);
         let measured = cost(&mut peer.s, |_, n| std::mem::take(&mut packets[n as usize]));
-        above.extend(row(name, measured, of_size(measured.1)));
+        table.row(name, measured, of_size(measured.1));
     }
     for profile in ["rfc9260", "rr", "interactive"] {
         let (mut s, _) = with_outstanding_chunks(profile);
@@ -358,8 +345,8 @@ fn packets_cost_at_most_twenty_times_a_benign_one() {
             let measured = cost(&mut s, packet);
             // No benign SACK is as long as 20 KB.
             let benign = if measured.1 > 1000 { of_size(measured.1) } else { benign };
-            above.extend(row(&format!("{name}, `{profile}`"), measured, benign));
+            table.row(&format!("{name}, `{profile}`"), measured, benign);
         }
     }
-    assert!(above.is_empty(), "above {MOST}: {above:?}");
+    table.end();
 }

@@ -7,11 +7,8 @@ use std::time::Duration;
 
 use kit::*;
 use rexmit_core::Machine as _;
+use rexmit_testkit::cost::{PACKETS, Table, median, timed};
 
-/// Segments of each kind; the median counts.
-const SEGMENTS: u32 = 41;
-/// The largest ratio that is promised.
-const MOST: f64 = 20.0;
 /// Nearly the largest IP packet.
 const LARGE: usize = 60_000;
 const BUFFER_BYTES: usize = 4 << 20;
@@ -68,27 +65,26 @@ fn cost(s: &mut Script, mut segment: impl FnMut(u32) -> Draft) -> (Duration, usi
 }
 
 /// The median processing time of a segment of these bytes, and their number.
-#[expect(clippy::disallowed_methods, reason = "it measures")]
 fn cost_of_bytes(
     s: &mut Script,
     mut segment: impl FnMut(&mut Script, u32) -> Vec<u8>,
 ) -> (Duration, usize) {
     let mut times = Vec::new();
     let mut len = 0;
-    for n in 0..SEGMENTS {
+    for n in 0..PACKETS {
         let bytes = segment(s, n);
         len = len.max(bytes.len());
-        let begun = std::time::Instant::now();
-        s.deliver(&bytes);
-        while s.poll_packet().is_some() {}
-        while s.endpoint.poll_event().is_some() {}
-        times.push(begun.elapsed());
+        let (time, ()) = timed(|| {
+            s.deliver(&bytes);
+            while s.poll_packet().is_some() {}
+            while s.endpoint.poll_event().is_some() {}
+        });
+        times.push(time);
         if s.has_connection() {
             s.receive();
         }
     }
-    times.sort_unstable();
-    (times[times.len() / 2], len)
+    (median(times), len)
 }
 
 /// A segment with this many bytes of data from a correct peer, in order.
@@ -174,19 +170,11 @@ fn of_receivers(base: u32) -> Vec<(&'static str, Attack)> {
     ]
 }
 
-fn row(name: &str, (time, bytes): (Duration, usize), benign: Duration) -> Option<String> {
-    let ratio = time.as_secs_f64() / benign.as_secs_f64();
-    let micros = |time: Duration| time.as_secs_f64() * 1e6;
-    println!("| {name} | {bytes} | {:.1} | {:.1} | {ratio:.1} |", micros(time), micros(benign));
-    (ratio > MOST).then(|| name.to_owned())
-}
-
 #[test]
 #[ignore = "measures"]
 fn segments_cost_at_most_twenty_times_a_benign_one() {
-    println!("| segment | bytes | µs | a benign one | ratio |\n|---|---|---|---|---|");
+    let mut table = Table::new("segment", &[]);
     let of_size = |bytes: usize| of_data(bytes.saturating_sub(20).max(1));
-    let mut above = Vec::new();
     // Each from a port of its own.
     let mut s = Script::server();
     let mut ports = 1024_u16..;
@@ -194,10 +182,10 @@ fn segments_cost_at_most_twenty_times_a_benign_one() {
         s.peer.address.set_port(ports.next().expect("a port"));
         s.peer_segment(&syn())
     });
-    above.extend(row("SYN", measured, of_size(measured.1)));
+    table.row("SYN", measured, of_size(measured.1));
     for (name, segment) in of_unknown_senders() {
         let measured = cost(&mut Script::server(), segment);
-        above.extend(row(name, measured, of_size(measured.1)));
+        table.row(name, measured, of_size(measured.1));
     }
     for (name, mut segment) in of_peers() {
         let mut s = established();
@@ -206,7 +194,7 @@ fn segments_cost_at_most_twenty_times_a_benign_one() {
             while s.poll_packet().is_some() {}
         }
         let measured = cost(&mut s, segment);
-        above.extend(row(name, measured, of_size(measured.1)));
+        table.row(name, measured, of_size(measured.1));
     }
     for profile in ["tcp-sack", "tcp-rr", "tcp-interactive"] {
         let benign = of_acks(profile);
@@ -214,8 +202,8 @@ fn segments_cost_at_most_twenty_times_a_benign_one() {
             let (mut s, base) = with_segments_in_flight(profile);
             let (name, segment) = of_receivers(base).swap_remove(index);
             let measured = cost(&mut s, segment);
-            above.extend(row(&format!("{name}, `{profile}`"), measured, benign));
+            table.row(&format!("{name}, `{profile}`"), measured, benign);
         }
     }
-    assert!(above.is_empty(), "above {MOST}: {above:?}");
+    table.end();
 }

@@ -1,6 +1,7 @@
 //! Shared by the tests of the protocols, and independent of them: packet scripts for one endpoint, a thin stream
-//! between two endpoints over a link that loses chosen packets, the pace of a sender in an outage, and reports of tests that cannot run on this machine.
+//! between two endpoints over a link that loses chosen packets, the pace of a sender in an outage, costs of packets, and reports of tests that cannot run on this machine.
 
+pub mod cost;
 mod not_run;
 mod outage;
 mod script;

@@ -6,6 +6,7 @@ use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, SentRun, TraceEvent, TraceSink, Tracer};
 
 use super::{BASE, FULL, Next, Sender, TimeoutKind, ack_of, new_unit, report_of};
+use crate::OpenPacket;
 use crate::outstanding::{Fate, PacketNumber};
 
 /// The flight is counted in packets, not in chunks.
@@ -126,6 +127,17 @@ impl TraceSink for Events {
     }
 }
 
+impl Sender {
+    /// A packet with the retransmission of a unit whose T3-rtx has expired, before it is complete.
+    fn after_a_timeout(&mut self, tracer: &mut Tracer<'_>) -> OpenPacket {
+        assert!(self.recovery.on_timeout(self.now, TimeoutKind::Loss, tracer).is_some());
+        let mut packet = self.recovery.packet(0, false, 0);
+        assert_eq!(packet.next(&self.recovery), Some(Next::Lost(BASE + 1)));
+        assert!(packet.put(&mut self.recovery, self.now).is_some());
+        packet
+    }
+}
+
 /// The trace events of a packet that was wrongly declared lost.
 #[test]
 fn the_trace_shows_the_fate_of_each_packet() {
@@ -134,10 +146,7 @@ fn the_trace_shows_the_fate_of_each_packet() {
     s.at(1000);
     let mut sink = events.clone();
     let mut tracer = Tracer::new(s.now, 0, Some(&mut sink));
-    assert!(s.recovery.on_timeout(s.now, TimeoutKind::Loss, &mut tracer).is_some());
-    let mut packet = s.recovery.packet(0, false, 0);
-    assert_eq!(packet.next(&s.recovery), Some(Next::Lost(BASE + 1)));
-    assert!(packet.put(&mut s.recovery, s.now).is_some());
+    let packet = s.after_a_timeout(&mut tracer);
     packet.end(&mut s.recovery, s.now, &mut tracer);
     for ack in [ack_of(1, &[]), report_of(1, 1)] {
         s.recovery.on_ack(s.now, ack, &mut tracer, |_| ()).expect("it was sent");
@@ -154,10 +163,7 @@ fn a_packet_that_is_forgotten_before_it_is_complete_is_not_in_the_trace() {
     s.at(1000);
     let mut sink = events.clone();
     let mut tracer = Tracer::new(s.now, 0, Some(&mut sink));
-    assert!(s.recovery.on_timeout(s.now, TimeoutKind::Loss, &mut tracer).is_some());
-    let mut packet = s.recovery.packet(0, false, 0);
-    assert_eq!(packet.next(&s.recovery), Some(Next::Lost(BASE + 1)));
-    assert!(packet.put(&mut s.recovery, s.now).is_some());
+    let packet = s.after_a_timeout(&mut tracer);
     s.recovery.abandon(crate::Abandoned::Sent(BASE + 1));
     assert!(packet.end(&mut s.recovery, s.now, &mut tracer));
     let reported: Vec<_> = events.0.lock().expect("one thread").iter().filter_map(words).collect();
