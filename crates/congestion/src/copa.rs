@@ -332,7 +332,9 @@ impl Copa {
         if self.is_slow_start && acked.rtt.is_none() && window.cwnd < window.ssthresh {
             window.cwnd += acked.bytes;
         }
-        self.end_round(window, acked.now, acked.srtt.unwrap_or_default());
+        if let Some(srtt) = acked.srtt {
+            self.end_round(window, acked.now, srtt);
+        }
     }
 
     /// The change of the window, in packets, for `acked` packets with this queueing delay.
