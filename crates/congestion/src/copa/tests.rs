@@ -381,5 +381,51 @@ fn a_timeout_does_not_end_competitive_mode() {
     let (flight_size, packet) = (window.cwnd(), PACKET);
     window.on_timeout(TimedOut { flight_size, is_repeated: false });
     assert_eq!(window.cwnd(), packet);
+    // What is retransmitted then has no sample, and CUBIC's slow start needs none.
+    window.on_acked(retransmitted(at(20_100), PACKET));
+    assert_eq!(window.cwnd(), 2 * packet);
     assert!(is_competitive(&link.senders[1]));
+}
+
+/// The ACK of `bytes` that were retransmitted, with a full window: without a sample of the round trip.
+fn retransmitted(now: Instant, bytes: u64) -> Acked {
+    Acked {
+        now,
+        bytes,
+        cumulative_bytes: bytes,
+        flight_before: 1 << 30,
+        flight_after: 1 << 30,
+        in_fast_recovery: false,
+        srtt: Some(MS * 50),
+        rtt: None,
+    }
+}
+
+/// Half of the window of before, and no more: ACKs without a sample say nothing of the queue.
+#[test]
+fn after_a_timeout_retransmissions_grow_the_window_up_to_half_of_it() {
+    let mut link = Bottleneck::new(1250.0, 50, 1000, vec![copa(0)]);
+    link.run_until(at(3000));
+    let w = &mut link.senders[0].window;
+    let half = w.cwnd() / 2;
+    w.on_timeout(TimedOut { flight_size: w.cwnd(), is_repeated: false });
+    for n in 0..200 {
+        w.on_acked(retransmitted(at(3100 + n), PACKET));
+    }
+    assert!((half..half + PACKET).contains(&w.cwnd()), "{} of {half}", w.cwnd());
+}
+
+/// Retransmissions and small packets end a round, too: with many losses in it the window is reduced.
+#[test]
+fn a_round_without_samples_ends() {
+    let mut link = Bottleneck::new(1250.0, 50, 1000, vec![copa(0)]);
+    link.run_until(at(3000));
+    let w = &mut link.senders[0].window;
+    let before = w.cwnd();
+    for _ in 0..100 {
+        w.on_send(at(3000), RTO, before);
+    }
+    (0..50).for_each(|_| w.on_packet_lost());
+    w.on_acked(retransmitted(at(3200), 100));
+    assert_eq!(w.cwnd(), before * 7 / 10);
 }
