@@ -496,7 +496,7 @@ mod tests {
         assert!(sent > 1, "not even one message is sent at once");
     }
 
-    /// It has ended before it was accepted, with data that was not read.
+    /// An association that ended before it was accepted, with data that was not read.
     #[tokio::test]
     async fn an_ended_association_is_forgotten_when_none_is_accepted_any_more() {
         let config = EndpointConfig::default().accept(true);
