@@ -23,7 +23,7 @@ pub mod trace;
 mod units;
 pub mod words;
 
-pub use machine::{Machine, Route};
+pub use machine::{Ecn, Machine, Route};
 pub use range_set::RangeSet;
 pub use rng::{Rng, Seed};
 pub use time::Instant;
