@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use rexmit_core::{Instant, Machine, Route};
+use rexmit_core::{Ecn, Instant, Machine, Route};
 #[cfg(feature = "dtls")]
 use rexmit_dtls::{Fingerprint, HandshakeError};
 use rexmit_sctp::{self as sctp, AssociationConfig, AssociationId, Event};
@@ -88,12 +88,20 @@ impl Machine for Protocol {
         either!(self, machine => machine.handle_input(now, route, packet));
     }
 
+    fn handle_input_with_ecn(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &[u8]) {
+        either!(self, machine => machine.handle_input_with_ecn(now, route, ecn, packet));
+    }
+
     fn handle_timeout(&mut self, now: Instant) {
         either!(self, machine => machine.handle_timeout(now));
     }
 
     fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
         either!(self, machine => machine.poll_transmit(now, packet))
+    }
+
+    fn transmit_ecn(&self) -> Ecn {
+        either!(self, machine => machine.transmit_ecn())
     }
 
     fn poll_event(&mut self) -> Option<Happened> {

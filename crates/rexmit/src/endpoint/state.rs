@@ -202,7 +202,8 @@ impl State {
                 return true;
             }
             let Some(route) = self.sctp.poll_transmit(now, &mut self.packet) else { return true };
-            self.outbox.push(socket, route, &mut self.packet);
+            let ecn = self.sctp.transmit_ecn();
+            self.outbox.push(socket, (route, ecn), &mut self.packet);
             self.outbox.flush_complete(socket);
         }
         false
@@ -315,10 +316,10 @@ impl State {
     /// Packets that arrived.
     fn handle_packets(&mut self, now: Instant, socket: &Socket, inbox: &Inbox) {
         self.mix_entropy(now);
-        for (route, packet) in inbox.packets(socket) {
+        for (route, ecn, packet) in inbox.packets(socket) {
             self.counts.packets_received += 1;
             self.refusals.note_answer(route.remote);
-            self.sctp.handle_input(now, route, packet);
+            self.sctp.handle_input_with_ecn(now, route, ecn, packet);
             // After each one, as acknowledgements are due after every second one.
             self.gather(now, socket, PACKETS_PER_TURN);
         }

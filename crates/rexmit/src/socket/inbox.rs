@@ -5,7 +5,7 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 
 use quinn_udp::RecvMeta;
-use rexmit_core::Route;
+use rexmit_core::{Ecn, Route};
 
 use super::Socket;
 
@@ -69,20 +69,20 @@ impl Inbox {
         }
     }
 
-    /// The SCTP packets received by `socket`, in order, each with its route.
+    /// The SCTP packets received by `socket`, in order, each with its route and the ECN field of its IP header.
     pub(crate) fn packets<'a>(
         &'a self,
         socket: &'a Socket,
-    ) -> impl Iterator<Item = (Route, &'a [u8])> {
+    ) -> impl Iterator<Item = (Route, Ecn, &'a [u8])> {
         let buffers = self.buffers.iter();
         let batches = buffers.flat_map(|it| it.memory.chunks(BUFFER_BYTES).zip(&it.meta));
         let batches = batches.take(self.received);
         // From UDP port 0 nothing can be answered: sending there is an error.
         let batches = batches.filter(|(_, meta)| socket.is_raw() || meta.addr.port() != 0);
         batches.flat_map(move |(buffer, meta)| {
-            let route = route(meta, socket.local);
+            let (route, ecn) = (route(meta, socket.local), ecn(meta));
             let datagrams = buffer[..meta.len].chunks(meta.stride.max(1));
-            datagrams.filter_map(move |datagram| Some((route, socket.sctp_packet(datagram)?)))
+            datagrams.filter_map(move |datagram| Some((route, ecn, socket.sctp_packet(datagram)?)))
         })
     }
 }
@@ -95,6 +95,12 @@ fn route(meta: &RecvMeta, bound: SocketAddr) -> Route {
         IpAddr::V6(_) => meta.addr,
     };
     Route { local: SocketAddr::new(local, bound.port()), remote }
+}
+
+/// The ECN field of a received batch. The kernel coalesces only packets with equal fields, and reports the field for raw
+/// sockets, too.
+fn ecn(meta: &RecvMeta) -> Ecn {
+    meta.ecn.map_or(Ecn::NotEct, |codepoint| Ecn::from_bits(codepoint as u8))
 }
 
 #[cfg(test)]
@@ -128,7 +134,7 @@ mod tests {
         };
         fill(&mut inbox).unwrap();
         let ports = |inbox: &Inbox, socket: &Socket| -> Vec<u16> {
-            inbox.packets(socket).map(|(route, _)| route.remote.port()).collect()
+            inbox.packets(socket).map(|(route, ..)| route.remote.port()).collect()
         };
         assert_eq!(ports(&inbox, &socket), [7, 8]);
     }

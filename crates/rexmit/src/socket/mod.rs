@@ -3,6 +3,8 @@
 //! Both have the same interface: batches in, batches out, readiness from tokio. A UDP socket lets the kernel
 //! cut and coalesce batches (GSO, GRO); a raw socket takes one packet at a time.
 
+#[cfg(all(test, target_os = "linux"))]
+mod ecn;
 mod inbox;
 mod outbox;
 mod refusals;
@@ -12,8 +14,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
-use quinn_udp::{Transmit, UdpSocketState};
-use rexmit_core::Route;
+use quinn_udp::{EcnCodepoint, Transmit, UdpSocketState};
+use rexmit_core::{Ecn, Route};
 use socket2::{Domain, Protocol, SockAddr, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
@@ -129,10 +131,16 @@ impl Socket {
     }
 
     /// Sends packets of `segment_bytes` each, the last one possibly shorter, or none of them.
-    fn try_send(&self, route: Route, contents: &[u8], segment_bytes: usize) -> io::Result<()> {
+    fn try_send(
+        &self,
+        route: Route,
+        ecn: Ecn,
+        contents: &[u8],
+        segment_bytes: usize,
+    ) -> io::Result<()> {
         let transmit = Transmit {
             destination: self.destination(route.remote),
-            ecn: None,
+            ecn: EcnCodepoint::from_bits(ecn.bits()),
             contents,
             segment_size: Some(segment_bytes),
             src_ip: self.source(route.local.ip()),
@@ -244,17 +252,19 @@ mod tests {
             local: local.parse().unwrap(),
             remote: receiver.local_addr().unwrap(),
         };
-        let gone = socket.try_send(route("[2001:db8::1]:0"), &[0; 200], 100);
+        let gone = socket.try_send(route("[2001:db8::1]:0"), Ecn::NotEct, &[0; 200], 100);
         assert_eq!(gone.unwrap_err().raw_os_error(), Some(libc::EINVAL));
         assert_eq!(socket.max_segments(), most);
-        socket.try_send(route("[::1]:0"), &[0; 200], 100).unwrap();
+        socket.try_send(route("[::1]:0"), Ecn::NotEct, &[0; 200], 100).unwrap();
         let mut packet = [0; 300];
         assert_eq!([(); 2].map(|()| receiver.recv(&mut packet).unwrap()), [100; 2]);
         // More segments than a batch may have, and a port that nothing can be sent to.
-        assert!(socket.try_send(route("[::1]:0"), &vec![0; 10_000], 1).is_err());
+        assert!(socket.try_send(route("[::1]:0"), Ecn::NotEct, &vec![0; 10_000], 1).is_err());
         let nowhere = Route { remote: "[::1]:0".parse().unwrap(), ..route("[::1]:0") };
-        assert!(socket.try_send(nowhere, &[0; 200], 100).is_err());
-        socket.try_send(route("[::1]:0"), &[0; 200], 100).expect("batches are still cut");
+        assert!(socket.try_send(nowhere, Ecn::NotEct, &[0; 200], 100).is_err());
+        socket
+            .try_send(route("[::1]:0"), Ecn::NotEct, &[0; 200], 100)
+            .expect("batches are still cut");
         assert_eq!([(); 2].map(|()| receiver.recv(&mut packet).unwrap()), [100; 2]);
     }
 

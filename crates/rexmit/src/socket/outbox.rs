@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use rexmit_core::Route;
+use rexmit_core::{Ecn, Route};
 
 use super::Socket;
 
@@ -15,10 +15,11 @@ const MAX_SPARE: usize = 4;
 /// The most destinations that are remembered because batches to them fail.
 const MAX_UNBATCHED: usize = 64;
 
-/// Packets of the same route and length; the last one may be shorter.
+/// Packets of the same route, ECN field and length; the last one may be shorter.
 #[derive(Debug)]
 struct Batch {
     route: Route,
+    ecn: Ecn,
     bytes: Vec<u8>,
     segment_bytes: usize,
     packets: usize,
@@ -54,11 +55,16 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     /// Adds a packet, leaving an empty buffer in its place.
-    pub(crate) fn push(&mut self, socket: &Socket, route: Route, packet: &mut Vec<u8>) {
+    pub(crate) fn push(
+        &mut self,
+        socket: &Socket,
+        (route, ecn): (Route, Ecn),
+        packet: &mut Vec<u8>,
+    ) {
         let may_batch = self.unbatched.is_empty() || !self.unbatched.contains(&route.remote.ip());
         let max_packets = if may_batch { socket.max_segments() } else { 1 };
         if let Some(last) = self.batches.back_mut()
-            && last.has_room(route, packet.len(), max_packets)
+            && last.has_room((route, ecn), packet.len(), max_packets)
         {
             last.bytes.extend_from_slice(packet);
             last.packets += 1;
@@ -67,7 +73,8 @@ impl Outbox {
         let spare = self.spare.pop().unwrap_or_default();
         let bytes = std::mem::replace(packet, spare);
         let segment_bytes = bytes.len();
-        self.batches.push_back(Batch { route, segment_bytes, bytes, packets: 1, is_part: false });
+        let batch = Batch { route, ecn, segment_bytes, bytes, packets: 1, is_part: false };
+        self.batches.push_back(batch);
     }
 
     /// Whether the socket's buffer is full: [`resume`](Self::resume) when it is not any more.
@@ -164,12 +171,13 @@ impl Outbox {
 
     /// Replaces the first batch by batches of one packet each.
     fn split_first(&mut self, is_part: bool) {
-        let Some(Batch { route, bytes, segment_bytes, .. }) = self.batches.pop_front() else {
+        let Some(Batch { route, ecn, bytes, segment_bytes, .. }) = self.batches.pop_front() else {
             return;
         };
         for packet in bytes.chunks(segment_bytes.max(1)).rev() {
             let (bytes, segment_bytes) = (packet.to_vec(), packet.len());
-            self.batches.push_front(Batch { route, bytes, segment_bytes, packets: 1, is_part });
+            let part = Batch { route, ecn, bytes, segment_bytes, packets: 1, is_part };
+            self.batches.push_front(part);
         }
     }
 }
@@ -194,17 +202,18 @@ fn is_too_large(error: &io::Error) -> bool {
 }
 
 impl Batch {
-    fn has_room(&self, route: Route, len: usize, max_packets: usize) -> bool {
+    fn has_room(&self, (route, ecn): (Route, Ecn), len: usize, max_packets: usize) -> bool {
         let is_open = self.bytes.len() == self.segment_bytes * self.packets;
         is_open
             && route == self.route
+            && ecn == self.ecn
             && len <= self.segment_bytes
             && self.packets < max_packets
             && self.bytes.len() + len <= MAX_BATCH_BYTES
     }
 
     fn send(&self, socket: &Socket) -> io::Result<()> {
-        socket.try_send(self.route, &self.bytes, self.segment_bytes)
+        socket.try_send(self.route, self.ecn, &self.bytes, self.segment_bytes)
     }
 }
 
@@ -230,20 +239,35 @@ mod tests {
         let (here, there) = (route("127.0.0.1:1"), route("127.0.0.1:2"));
         let mut outbox = Outbox::default();
         for (route, len) in [(here, 100), (here, 100), (here, 40), (here, 40), (there, 40)] {
-            outbox.push(&socket, route, &mut vec![0; len]);
+            outbox.push(&socket, (route, Ecn::NotEct), &mut vec![0; len]);
         }
         // The third one is shorter and closes its batch.
         assert_eq!(shape(&outbox), [(3, 240), (1, 40), (1, 40)]);
         outbox = Outbox::default();
         for _ in 0..=most {
-            outbox.push(&socket, here, &mut vec![0; 10]);
+            outbox.push(&socket, (here, Ecn::NotEct), &mut vec![0; 10]);
         }
         assert_eq!(shape(&outbox), [(most, most * 10), (1, 10)]);
         outbox = Outbox::default();
         for _ in 0..3 {
-            outbox.push(&socket, here, &mut vec![0; MAX_BATCH_BYTES / 2]);
+            outbox.push(&socket, (here, Ecn::NotEct), &mut vec![0; MAX_BATCH_BYTES / 2]);
         }
         assert_eq!(shape(&outbox).len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_batch_ends_where_the_ecn_field_changes() {
+        let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();
+        let (there, mut outbox) = (route("127.0.0.1:1"), Outbox::default());
+        for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect0, Ecn::NotEct] {
+            outbox.push(&socket, (there, ecn), &mut vec![0; 10]);
+        }
+        assert_eq!(shape(&outbox), [(1, 10), (2, 20), (1, 10)]);
+        // Parts of a batch keep its field.
+        outbox.batches.pop_front();
+        outbox.split_first(true);
+        let fields: Vec<_> = outbox.batches.iter().map(|batch| batch.ecn).collect();
+        assert_eq!(fields, [Ecn::Ect0, Ecn::Ect0, Ecn::NotEct]);
     }
 
     #[tokio::test]
@@ -255,7 +279,7 @@ mod tests {
         let mut outbox = Outbox::default();
         let lengths = [100, 100, 30, 200, 200, 200, 1, 1200];
         for (number, &len) in lengths.iter().enumerate() {
-            outbox.push(&socket, there, &mut vec![number as u8; len]);
+            outbox.push(&socket, (there, Ecn::NotEct), &mut vec![number as u8; len]);
         }
         outbox.flush(&socket);
         assert!(outbox.take_failure(there.remote).is_none());
@@ -273,11 +297,11 @@ mod tests {
         let mut outbox = Outbox::default();
         let nowhere = route("127.0.0.1:0"); // Port 0 takes nothing.
         for _ in 0..3 {
-            outbox.push(&socket, nowhere, &mut vec![0; 10]);
+            outbox.push(&socket, (nowhere, Ecn::NotEct), &mut vec![0; 10]);
         }
         outbox.flush(&socket);
         assert!(outbox.take_failure(nowhere.remote).is_some(), "nothing can be sent there");
-        outbox.push(&socket, nowhere, &mut vec![0; 10]);
+        outbox.push(&socket, (nowhere, Ecn::NotEct), &mut vec![0; 10]);
         outbox.flush(&socket);
         assert!(outbox.take_failure(route("127.0.0.1:9").remote).is_none(), "of another");
         assert_eq!((outbox.sent, outbox.failed), (0, 4));
@@ -291,7 +315,8 @@ mod tests {
         let mut outbox = Outbox::default();
         for len in [65_508, 10] {
             let (bytes, route) = (vec![0; len], route("127.0.0.1:9"));
-            let part = Batch { route, bytes, segment_bytes: len, packets: 1, is_part: true };
+            let ecn = Ecn::NotEct;
+            let part = Batch { route, ecn, bytes, segment_bytes: len, packets: 1, is_part: true };
             outbox.batches.push_back(part);
         }
         outbox.flush(&socket);
@@ -306,12 +331,12 @@ mod tests {
         assert!(socket.max_segments() > 1, "this kernel does not cut batches");
         let mut outbox = Outbox::default();
         for _ in 0..2 {
-            outbox.push(&socket, route("127.0.0.1:0"), &mut vec![0; 10]);
+            outbox.push(&socket, (route("127.0.0.1:0"), Ecn::NotEct), &mut vec![0; 10]);
         }
         outbox.flush(&socket);
         assert_eq!(outbox.failed, 2, "nothing can be sent there");
         for _ in 0..3 {
-            outbox.push(&socket, route("127.0.0.1:9"), &mut vec![0; 10]);
+            outbox.push(&socket, (route("127.0.0.1:9"), Ecn::NotEct), &mut vec![0; 10]);
         }
         assert_eq!(shape(&outbox), [(3, 30)]);
     }
@@ -325,13 +350,18 @@ mod tests {
         // A batch with too many segments is refused as by a device that cannot segment batches.
         let most = 1_000;
         let bytes = vec![0; 10 * most];
-        let refused =
-            Batch { route: there, bytes, segment_bytes: 10, packets: most, is_part: false };
-        outbox.batches.push_back(refused);
+        outbox.batches.push_back(Batch {
+            route: there,
+            ecn: Ecn::NotEct,
+            bytes,
+            segment_bytes: 10,
+            packets: most,
+            is_part: false,
+        });
         outbox.flush(&socket);
         assert_eq!(outbox.unbatched, [there.remote.ip()]);
         for to in [there, there, route("127.0.0.1:9"), route("127.0.0.1:9")] {
-            outbox.push(&socket, to, &mut vec![0; 10]);
+            outbox.push(&socket, (to, Ecn::NotEct), &mut vec![0; 10]);
         }
         assert_eq!(shape(&outbox), [(1, 10), (1, 10), (2, 20)]);
         for n in 0..2 * MAX_UNBATCHED as u32 {

@@ -167,6 +167,8 @@ impl Socket {
 mod tests {
     use std::time::Duration;
 
+    use rexmit_core::Ecn;
+
     use super::*;
 
     const TRY: Duration = Duration::from_millis(50);
@@ -207,7 +209,7 @@ mod tests {
             socket.report_errors(true).unwrap();
             // Until a child of another test that was just forked has closed its copy of the closed socket.
             let report = loop {
-                socket.try_send(route, b"hello", 5).unwrap();
+                socket.try_send(route, Ecn::NotEct, b"hello", 5).unwrap();
                 if let Ok(report) = tokio::time::timeout(TRY, socket.report()).await {
                     break report.unwrap();
                 }
@@ -215,11 +217,11 @@ mod tests {
             assert_eq!(report, Report::Refused(closed), "{own}");
             // The queue is empty, and no send fails.
             assert_eq!(socket.next_error().unwrap_err().kind(), io::ErrorKind::WouldBlock);
-            socket.try_send(route, b"hello", 5).unwrap();
+            socket.try_send(route, Ecn::NotEct, b"hello", 5).unwrap();
             socket.report_errors(false).unwrap();
             assert_eq!(socket.next_error().unwrap_err().kind(), io::ErrorKind::WouldBlock);
-            socket.try_send(route, b"hello", 5).unwrap();
-            socket.try_send(route, b"hello", 5).unwrap();
+            socket.try_send(route, Ecn::NotEct, b"hello", 5).unwrap();
+            socket.try_send(route, Ecn::NotEct, b"hello", 5).unwrap();
         }
     }
 }
