@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 
-use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_core::{Ecn, Instant, Machine, Route, Seed};
 use rexmit_sctp::{
     AssociationConfig, AssociationId, ConfigError, ConnectError, EndpointConfig, Event,
 };
@@ -108,6 +108,13 @@ impl Machine for MaybeEncrypted {
         }
     }
 
+    fn handle_input_with_ecn(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &[u8]) {
+        match self {
+            Self::Encrypted(dtls) => dtls.handle_input_with_ecn(now, route, ecn, packet),
+            Self::Unencrypted(sctp) => sctp.handle_input_with_ecn(now, route, ecn, packet),
+        }
+    }
+
     fn handle_timeout(&mut self, now: Instant) {
         match self {
             Self::Encrypted(dtls) => dtls.handle_timeout(now),
@@ -119,6 +126,13 @@ impl Machine for MaybeEncrypted {
         match self {
             Self::Encrypted(dtls) => dtls.poll_transmit(now, packet),
             Self::Unencrypted(sctp) => sctp.poll_transmit(now, packet),
+        }
+    }
+
+    fn transmit_ecn(&self) -> Ecn {
+        match self {
+            Self::Encrypted(dtls) => dtls.transmit_ecn(),
+            Self::Unencrypted(sctp) => sctp.transmit_ecn(),
         }
     }
 

@@ -1,9 +1,9 @@
 //! The API boundary: datagrams and time in, datagrams and events out.
 
 use dimpl::Output;
-use rexmit_core::{Instant, Machine, Route};
+use rexmit_core::{Ecn, Instant, Machine, Route};
 
-use super::{Endpoint, Event};
+use super::{Arrival, Endpoint, Event};
 use crate::HandshakeError;
 use crate::config::MAX_PACKET_BYTES;
 use crate::connection::{LEAST, State};
@@ -13,21 +13,26 @@ impl Machine for Endpoint {
     type Event = Event;
 
     fn handle_input(&mut self, now: Instant, route: Route, datagram: &[u8]) {
+        self.handle_input_with_ecn(now, route, Ecn::NotEct, datagram);
+    }
+
+    fn handle_input_with_ecn(&mut self, now: Instant, route: Route, ecn: Ecn, datagram: &[u8]) {
+        let arrival = Arrival { route, ecn };
         if self.accepts && is_client_hello(datagram) && self.on_client_hello(now, route, datagram) {
             return;
         }
         let handshaking = self.handshaking.get(&route.remote).copied();
         let secured = self.secured.get(&route.remote).copied();
         if let Some(index) = handshaking {
-            self.deliver(now, index, route, datagram);
+            self.deliver(now, index, arrival, datagram);
         }
         // The handshake may have completed, and replaced the secured connection.
         if let Some(index) = secured.filter(|index| self.secured.get(&route.remote) == Some(index))
         {
-            self.deliver(now, index, route, datagram);
+            self.deliver(now, index, arrival, datagram);
         }
         if handshaking.is_none() && secured.is_none() {
-            self.on_unknown_address(now, route, datagram);
+            self.on_unknown_address(now, arrival, datagram);
         }
     }
 
@@ -44,6 +49,7 @@ impl Machine for Endpoint {
         let waiting = self.queues.answers.pop_front().or_else(|| self.queues.outgoing.pop_front());
         if let Some((route, datagram)) = waiting {
             *packet = datagram;
+            self.transmit_ecn = Ecn::NotEct;
             return Some(route);
         }
         loop {
@@ -51,10 +57,15 @@ impl Machine for Endpoint {
                 packet.clear();
                 return None;
             };
+            self.transmit_ecn = self.sctp.transmit_ecn();
             if self.seal(now, route, packet) {
                 return Some(route);
             }
         }
+    }
+
+    fn transmit_ecn(&self) -> Ecn {
+        self.transmit_ecn
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use dimpl::Output;
-use rexmit_core::{Instant, Machine as _, Route, Seed};
+use rexmit_core::{Ecn, Instant, Machine as _, Route, Seed};
 use rexmit_sctp::{AssociationConfig, AssociationId, ConfigError, ConnectError, EndpointConfig};
 #[cfg(feature = "serde")]
 use serde::Serialize;
@@ -96,7 +96,16 @@ pub struct Endpoint {
     in_progress: usize,
     queues: Queues,
     buffers: Buffers,
+    /// The ECN field of the datagram that was polled last: that of the SCTP packet in it.
+    transmit_ecn: Ecn,
     statistics: Statistics,
+}
+
+/// How a datagram arrived: its addresses, and the ECN field of its IP header.
+#[derive(Clone, Copy)]
+struct Arrival {
+    route: Route,
+    ecn: Ecn,
 }
 
 /// The outputs that wait to be polled.
@@ -116,6 +125,9 @@ struct Buffers {
     packet: Vec<u8>,
     /// A buffer for outputs of the library.
     output: Vec<u8>,
+    /// The ECN fields of the packets that SCTP received.
+    #[cfg(test)]
+    received_ecn: Vec<Ecn>,
 }
 
 impl std::fmt::Debug for Endpoint {
@@ -176,6 +188,7 @@ impl Endpoint {
             in_progress: 0,
             queues: Queues::default(),
             buffers: Buffers::default(),
+            transmit_ecn: Ecn::NotEct,
             statistics: Statistics::default(),
         })
     }
@@ -282,17 +295,16 @@ impl Endpoint {
         index: usize,
         act: impl FnOnce(&mut Connection) -> Result<(), dimpl::Error>,
     ) {
-        let route = self.connections[index].route;
-        self.advance_from(now, index, route, act);
+        let arrival = Arrival { route: self.connections[index].route, ecn: Ecn::NotEct };
+        self.advance_from(now, index, arrival, act);
     }
 
-    /// As [`Self::advance`], for a datagram received over `route`. Returns whether it contained an SCTP
-    /// packet.
+    /// As [`Self::advance`], for a received datagram. Returns whether it contained an SCTP packet.
     fn advance_from(
         &mut self,
         now: Instant,
         index: usize,
-        route: Route,
+        arrival: Arrival,
         act: impl FnOnce(&mut Connection) -> Result<(), dimpl::Error>,
     ) -> bool {
         let result = act(&mut self.connections[index]);
@@ -307,7 +319,10 @@ impl Endpoint {
                 }
                 Output::ApplicationData(packet) if connection.is_secured() => {
                     has_packet = true;
-                    self.sctp.handle_input(now, route, packet);
+                    let Arrival { route, ecn } = arrival;
+                    #[cfg(test)]
+                    self.buffers.received_ecn.push(ecn);
+                    self.sctp.handle_input_with_ecn(now, route, ecn, packet);
                 }
                 Output::PeerCert(certificate) => {
                     connection.peer = Some(Fingerprint::of(certificate));
@@ -454,16 +469,16 @@ impl Endpoint {
     }
 
     /// Passes a datagram to an existing connection.
-    fn deliver(&mut self, now: Instant, index: usize, route: Route, datagram: &[u8]) {
+    fn deliver(&mut self, now: Instant, index: usize, arrival: Arrival, datagram: &[u8]) {
         let connection = &mut self.connections[index];
         if let Some(farewell) = connection.farewell() {
-            return self.queues.outgoing.push_back((route, farewell));
+            return self.queues.outgoing.push_back((arrival.route, farewell));
         }
         let (is_charged, was_secured) =
             (connection.charge(datagram.len()), connection.is_secured());
         match admissible(datagram, connection.is_handshaking()).filter(|_| is_charged) {
             Some(records) => {
-                let has_packet = self.advance_from(now, index, route, |connection| {
+                let has_packet = self.advance_from(now, index, arrival, |connection| {
                     connection.handle_packet(now, records)
                 });
                 self.statistics.without_packet += u64::from(was_secured && !has_packet);
@@ -472,3 +487,6 @@ impl Endpoint {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

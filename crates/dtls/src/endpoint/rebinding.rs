@@ -7,9 +7,9 @@
 
 use std::net::SocketAddr;
 
-use rexmit_core::{Instant, Route};
+use rexmit_core::Instant;
 
-use super::Endpoint;
+use super::{Arrival, Endpoint};
 use crate::connection::MAX_ADDRESSES;
 use crate::record::{admissible, records};
 
@@ -18,8 +18,9 @@ use crate::record::{admissible, records};
 const MAX_TRIED: usize = 16;
 
 impl Endpoint {
-    pub(super) fn on_unknown_address(&mut self, now: Instant, route: Route, datagram: &[u8]) {
-        let (ip, remote) = (route.remote.ip(), route.remote);
+    pub(super) fn on_unknown_address(&mut self, now: Instant, arrival: Arrival, datagram: &[u8]) {
+        let remote = arrival.route.remote;
+        let ip = remote.ip();
         let is_one = |datagram: &&[u8]| records(datagram).nth(1).is_none();
         let records = admissible(datagram, false)
             .filter(|records| records.len() == datagram.len())
@@ -39,7 +40,7 @@ impl Endpoint {
             if !self.connections[index].trials.take(now) {
                 continue;
             }
-            let belongs = self.advance_from(now, index, route, |connection| {
+            let belongs = self.advance_from(now, index, arrival, |connection| {
                 connection.handle_packet(now, records)
             });
             if belongs && self.connections.contains(index) {
