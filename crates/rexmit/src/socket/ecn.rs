@@ -80,6 +80,9 @@ async fn packets_are_sent_with_their_fields() {
         let remote = receiver.local_addr().unwrap();
         report_field(SockRef::from(&receiver), remote.is_ipv6());
         let (local, mut outbox) = (socket.local_addr(), Outbox::default());
+        // An error of another destination changes nothing.
+        let nowhere = Route { local, remote: SocketAddr::new(remote.ip(), 0) };
+        assert!(socket.try_send(nowhere, Ecn::Ect0, b"packet", 6).is_err());
         for (n, ecn) in FIELDS.into_iter().enumerate() {
             outbox.push(&socket, (Route { local, remote }, ecn), &mut vec![n as u8; 100]);
         }
@@ -105,6 +108,21 @@ async fn the_fields_of_received_packets_are_reported() {
         }
         let expected = FIELDS.map(|ecn| (from, ecn));
         assert_eq!(receive_all(&socket).await, expected, "{own} from {host}");
+    }
+}
+
+/// The kernel of the receiver gets the batch as a whole.
+#[tokio::test]
+async fn the_field_of_a_coalesced_batch_is_reported() {
+    for (own, host) in PAIRS {
+        let receiver = Socket::bind_udp(own.parse().unwrap()).unwrap();
+        let sender = Socket::bind_udp((host.parse::<IpAddr>().unwrap(), 0).into()).unwrap();
+        let remote = SocketAddr::new(host.parse().unwrap(), receiver.local_addr().port());
+        let route = Route { local: sender.local_addr(), remote };
+        let bytes = vec![0; 100 * FIELDS.len()];
+        sender.try_send(route, Ecn::Ce, &bytes, 100).unwrap();
+        let expected = FIELDS.map(|_| (sender.local_addr(), Ecn::Ce));
+        assert_eq!(receive_all(&receiver).await, expected, "{own} from {host}");
     }
 }
 

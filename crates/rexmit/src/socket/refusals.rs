@@ -6,6 +6,9 @@ use std::net::SocketAddr;
 #[cfg(target_os = "linux")]
 use std::sync::atomic::Ordering;
 
+#[cfg(target_os = "linux")]
+use socket2::SockRef;
+
 use super::Socket;
 
 /// Bytes of the quoted SCTP packet that a report has: both ports and the verification tag.
@@ -35,28 +38,13 @@ impl Socket {
         let serves_v4 = !is_v6 || self.local.ip().is_unspecified() && !self.is_raw();
         for (level, option) in [serves_v4.then_some(v4), is_v6.then_some(v6)].into_iter().flatten()
         {
-            self.set_option(level, option, are_reported.into())?;
+            set_option(&SockRef::from(&self.io), level, option, are_reported.into())?;
         }
         self.reports_errors.store(are_reported, Ordering::Relaxed);
         if !are_reported {
-            socket2::SockRef::from(&self.io).take_error()?; // It would fail the next send.
+            SockRef::from(&self.io).take_error()?; // It would fail the next send.
         }
         Ok(())
-    }
-
-    fn set_option(
-        &self,
-        level: libc::c_int,
-        option: libc::c_int,
-        value: libc::c_int,
-    ) -> io::Result<()> {
-        use std::os::fd::AsRawFd as _;
-        let (pointer, len) = ((&raw const value).cast(), size_of::<libc::c_int>());
-        // SAFETY: the kernel reads `len` bytes at `pointer`, which are those of `value`.
-        let result = unsafe {
-            libc::setsockopt(self.io.as_raw_fd(), level, option, pointer, len as libc::socklen_t)
-        };
-        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     /// Waits for the next ICMP error of these kinds; others are skipped.
@@ -78,7 +66,7 @@ impl Socket {
 
     /// The next error in the queue, if it is a report.
     fn next_error(&self) -> io::Result<Option<Report>> {
-        use socket2::{MaybeUninitSlice, MsgHdrMut, SockAddr, SockRef};
+        use socket2::{MaybeUninitSlice, MsgHdrMut, SockAddr};
         use std::mem::MaybeUninit;
         let mut destination = SockAddr::from(self.local);
         let mut control = [MaybeUninit::new(0_u8); CONTROL_BYTES];
@@ -108,6 +96,23 @@ impl Socket {
             _ => None,
         })
     }
+}
+
+/// Sets an option of a socket that has an integer value.
+#[cfg(target_os = "linux")]
+pub(super) fn set_option(
+    socket: &SockRef<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+    let (pointer, len) = ((&raw const value).cast(), size_of::<libc::c_int>());
+    // SAFETY: the kernel reads `len` bytes at `pointer`, which are those of `value`.
+    let result = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, option, pointer, len as libc::socklen_t)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Room for the control messages of an error: the packet's addresses, and the error.
