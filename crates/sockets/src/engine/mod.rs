@@ -194,8 +194,8 @@ impl Engine {
         for round in 0..RECEIVED_PER_ROUND {
             let Self { wires, ports, now, .. } = self;
             let mut misdirected = None;
-            let has_received = wires.receive(|route, packet| {
-                if !ports.receive(*now, route, packet) {
+            let has_received = wires.receive(|route, ecn, packet| {
+                if !ports.receive(*now, (route, ecn), packet) {
                     misdirected = Some((route, packet.to_vec()));
                 }
             });
@@ -229,7 +229,7 @@ impl Engine {
         let Ok(mut nobody) = Endpoint::new(config, &seed) else { return };
         nobody.handle_input(self.now, route, packet);
         while let Some(route) = nobody.poll_transmit(self.now, &mut self.packet) {
-            self.wires.send(route, &self.packet);
+            self.wires.send(route, nobody.transmit_ecn(), &self.packet);
         }
         self.wires.flush();
     }
@@ -244,7 +244,7 @@ impl Engine {
                 let mut sent = 0;
                 while !wires.is_blocked() && sent < SENT_PER_ROUND {
                     let Some(route) = port.endpoint.poll_transmit(*now, packet) else { break };
-                    wires.send(route, packet);
+                    wires.send(route, port.endpoint.transmit_ecn(), packet);
                     sent += 1;
                 }
                 if sent == SENT_PER_ROUND || wires.is_blocked() {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use libc::{EADDRINUSE, EINVAL, ENOBUFS};
-use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_core::{Ecn, Instant, Machine, Route, Seed};
 use rexmit_sctp::{
     AssociationConfig, Endpoint, EndpointConfig, MAX_HOST_ADDRESSES, SourceAddresses,
 };
@@ -188,7 +188,12 @@ impl Ports {
 
     /// Handles a packet. Returns whether a port is there for it. Those of associations that exist are not compared with the
     /// addresses: the association may be that of a socket that was bound to others before.
-    pub(super) fn receive(&mut self, now: Instant, route: Route, packet: &[u8]) -> bool {
+    pub(super) fn receive(
+        &mut self,
+        now: Instant,
+        (route, ecn): (Route, Ecn),
+        packet: &[u8],
+    ) -> bool {
         const INIT: u8 = 1;
         const COOKIE_ECHO: u8 = 10;
         let Some(number) = destination_port(packet) else { return true };
@@ -207,7 +212,7 @@ impl Ports {
             let is_own_host = route.local.ip() == remote && wire::leads_to_own_host(remote);
             port.accept_as(is_own_host);
         }
-        port.endpoint.handle_input(now, route, packet);
+        port.endpoint.handle_input_with_ecn(now, route, ecn, packet);
         true
     }
 
@@ -371,7 +376,7 @@ mod tests {
 
     /// The outgoing streams and the number of addresses of the INIT ACK that answers an INIT; `None` without an answer.
     fn answer(ports: &mut Ports, local: [u8; 4]) -> Option<(u16, usize)> {
-        ports.receive(NOW, route(local), &init());
+        ports.receive(NOW, (route(local), Ecn::NotEct), &init());
         let endpoint = &mut ports.touch(5000)?.endpoint;
         let mut bytes = Vec::new();
         while endpoint.poll_transmit(NOW, &mut bytes).is_some() {

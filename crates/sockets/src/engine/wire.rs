@@ -3,10 +3,10 @@
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
-use rexmit_core::Route;
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use rexmit_core::{Ecn, Route};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::settings::LOOPBACK_MTU;
@@ -18,10 +18,11 @@ const MAX_BATCH_BYTES: usize = 64_000;
 /// The size requested from the kernel for each buffer of the socket.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
-/// Packets of the same route and length; the last one may be shorter.
+/// Packets of the same route, ECN field and length; the last one may be shorter.
 #[derive(Debug)]
 struct Batch {
     route: Route,
+    ecn: Ecn,
     segment_bytes: usize,
     bytes: Vec<u8>,
 }
@@ -31,6 +32,7 @@ struct Batch {
 pub(super) struct Wire {
     io: UdpSocket,
     state: UdpSocketState,
+    max_segments: usize,
     /// The address with the UDP port, or port 0 for SCTP over IP. It is the local address of packets for which the
     /// kernel reports none.
     local: SocketAddr,
@@ -63,12 +65,13 @@ impl Wire {
 
     fn new(io: UdpSocket, local: SocketAddr) -> io::Result<Self> {
         io.set_nonblocking(true)?;
-        let state = UdpSocketState::new((&io).into())?;
+        let state = new_state(&io)?;
         let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER_BYTES);
         let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER_BYTES);
         Ok(Self {
             local,
             io,
+            max_segments: state.max_gso_segments(),
             state,
             batch: None,
             spare: Vec::new(),
@@ -101,8 +104,9 @@ impl Wire {
         self.is_blocked = false;
     }
 
-    /// Passes the packets of one batch to `take`. Returns whether there were any.
-    pub(super) fn receive(&mut self, mut take: impl FnMut(Route, &[u8])) -> io::Result<bool> {
+    /// Passes the packets of one batch to `take`, each with its route and the ECN field of its IP header. Returns whether
+    /// there were any.
+    pub(super) fn receive(&mut self, mut take: impl FnMut(Route, Ecn, &[u8])) -> io::Result<bool> {
         let mut meta = [RecvMeta::default()];
         let mut buffers = [IoSliceMut::new(&mut self.buffer)];
         match self.state.recv((&self.io).into(), &mut buffers, &mut meta) {
@@ -116,30 +120,32 @@ impl Wire {
         let local = meta.dst_ip.unwrap_or(self.local.ip()).to_canonical();
         let local = SocketAddr::new(local, self.local.port());
         let remote = SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port());
+        let ecn = meta.ecn.map_or(Ecn::NotEct, |codepoint| Ecn::from_bits(codepoint as u8));
         let bytes = &self.buffer[..meta.len];
         if self.is_over_ip() {
             // The kernel passes the header of IPv4 on, and strips that of IPv6.
             let header = bytes.first().map_or(0, |first| usize::from(first & 0xF) * 4);
             let header = if self.local.is_ipv4() { header } else { 0 };
             let remote = SocketAddr::new(remote.ip(), 0);
-            take(Route { local, remote }, bytes.get(header..).unwrap_or_default());
+            take(Route { local, remote }, ecn, bytes.get(header..).unwrap_or_default());
         } else if remote.port() != 0 {
             for packet in bytes.chunks(meta.stride.max(1)) {
-                take(Route { local, remote }, packet);
+                take(Route { local, remote }, ecn, packet);
             }
         }
         Ok(true)
     }
 
     /// Sends a packet at once, or in one system call with the packets that follow it. Call [`flush`](Self::flush) after the last one.
-    pub(super) fn send(&mut self, route: Route, packet: &[u8]) {
+    pub(super) fn send(&mut self, route: Route, ecn: Ecn, packet: &[u8]) {
         let is_over_ip = self.is_over_ip();
         if let Some(batch) = &mut self.batch {
             let has_room = !is_over_ip
                 && batch.route == route
+                && batch.ecn == ecn
                 && batch.bytes.len().is_multiple_of(batch.segment_bytes)
                 && packet.len() <= batch.segment_bytes
-                && batch.bytes.len() / batch.segment_bytes < self.state.max_gso_segments()
+                && batch.bytes.len() / batch.segment_bytes < self.max_segments
                 && batch.bytes.len() + packet.len() <= MAX_BATCH_BYTES;
             if has_room {
                 batch.bytes.extend_from_slice(packet);
@@ -150,19 +156,19 @@ impl Wire {
         let mut bytes = std::mem::take(&mut self.spare);
         bytes.clear();
         bytes.extend_from_slice(packet);
-        self.batch = Some(Batch { route, segment_bytes: packet.len().max(1), bytes });
+        self.batch = Some(Batch { route, ecn, segment_bytes: packet.len().max(1), bytes });
     }
 
     /// Sends the packets collected by [`send`](Self::send). Those for which the kernel has no room are lost, as in a
     /// full queue of the network; nothing more should be sent until there is room.
     pub(super) fn flush(&mut self) {
         let Some(batch) = self.batch.take() else { return };
-        match self.transmit(batch.route, &batch.bytes, batch.segment_bytes) {
+        match self.transmit(&batch, &batch.bytes) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.is_blocked = true,
             Err(_) if batch.bytes.len() > batch.segment_bytes => {
                 // Not every way takes batches.
                 for packet in batch.bytes.chunks(batch.segment_bytes) {
-                    let _ = self.transmit(batch.route, packet, packet.len());
+                    let _ = self.transmit(&batch, packet);
                 }
             }
             _ => {}
@@ -170,7 +176,9 @@ impl Wire {
         self.spare = batch.bytes;
     }
 
-    fn transmit(&self, route: Route, contents: &[u8], segment_bytes: usize) -> io::Result<()> {
+    /// Sends all or a part of a batch.
+    fn transmit(&mut self, batch: &Batch, contents: &[u8]) -> io::Result<()> {
+        let route = batch.route;
         let destination = match (self.local, route.remote) {
             (SocketAddr::V6(_), SocketAddr::V4(remote)) => {
                 (remote.ip().to_ipv6_mapped(), remote.port()).into()
@@ -180,13 +188,39 @@ impl Wire {
         let source = route.local.ip();
         let transmit = Transmit {
             destination,
-            ecn: None,
+            ecn: EcnCodepoint::from_bits(batch.ecn.bits()),
             contents,
-            segment_size: Some(segment_bytes),
+            segment_size: Some(batch.segment_bytes),
             src_ip: (!source.is_unspecified()).then_some(source),
         };
-        self.state.try_send((&self.io).into(), &transmit)
+        let result = self.state.try_send((&self.io).into(), &transmit);
+        if result.as_ref().is_err_and(ends_ecn)
+            && let Ok(state) = new_state(&self.io)
+        {
+            self.state = state;
+            // The kernel may be unable to cut batches.
+            self.max_segments = 1;
+        }
+        result
     }
+}
+
+/// The library's state for a socket, with the socket's options set.
+fn new_state(socket: &UdpSocket) -> io::Result<UdpSocketState> {
+    let state = UdpSocketState::new(socket.into())?;
+    // The library enables time stamps, with which the control messages of a coalesced batch do not fit into its buffer: the
+    // ECN field would be missing.
+    let off: libc::c_int = 0;
+    let (value, len) = ((&raw const off).cast(), size_of::<libc::c_int>() as libc::socklen_t);
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS);
+    // SAFETY: the kernel reads `len` bytes at `value`, which are those of `off`.
+    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value, len) };
+    if result == 0 { Ok(state) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Whether the library sends no ECN field over IPv4 after this error, to any destination, unless its state is replaced.
+fn ends_ecn(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO))
 }
 
 impl AsFd for Wire {
@@ -214,4 +248,59 @@ pub(super) fn way_to(remote: IpAddr) -> Option<(IpAddr, usize)> {
 /// Whether packets to this address stay on this host. (With `ip_nonlocal_bind` a socket can be bound to the addresses of others.)
 pub(super) fn leads_to_own_host(remote: IpAddr) -> bool {
     way_to(remote).is_some_and(|(_, mtu)| mtu >= LOOPBACK_MTU)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    use super::*;
+
+    const FIELDS: [Ecn; 5] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect0, Ecn::Ce, Ecn::Ect1];
+
+    /// The numbers and fields of the packets that arrive, as many as `FIELDS`.
+    fn receive(wire: &mut Wire) -> Vec<(u8, Ecn)> {
+        let mut received = Vec::new();
+        while received.len() < FIELDS.len() {
+            let limit = Timespec { tv_sec: 20, tv_nsec: 0 };
+            let mut readable = [PollFd::new(&*wire, PollFlags::IN)];
+            assert_eq!(poll(&mut readable, Some(&limit)), Ok(1), "{received:?}");
+            wire.receive(|_, ecn, packet| received.push((packet[0], ecn))).unwrap();
+        }
+        received
+    }
+
+    fn exchange(sender: &mut Wire, receiver: &mut Wire, remote: SocketAddr) {
+        let any =
+            if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { IpAddr::from([0; 16]) };
+        let route = Route { local: SocketAddr::new(any, sender.port()), remote };
+        for (ecn, n) in FIELDS.into_iter().zip(0..) {
+            sender.send(route, ecn, &[n; 100]);
+        }
+        sender.flush();
+        let expected: Vec<_> = (0..).zip(FIELDS).collect();
+        assert_eq!(receive(receiver), expected, "{remote}");
+    }
+
+    #[test]
+    fn packets_keep_their_ecn_fields_and_order() {
+        let [mut sender, mut receiver] = [(); 2].map(|()| Wire::bind(0).unwrap());
+        let hosts: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        // Without IPv6, the system has a socket for IPv4 only.
+        let count = if receiver.local.is_ipv6() { 2 } else { 1 };
+        for host in &hosts[..count] {
+            let remote = SocketAddr::new(*host, receiver.port());
+            exchange(&mut sender, &mut receiver, remote);
+        }
+    }
+
+    #[test]
+    fn packets_over_ip_keep_their_ecn_fields() {
+        let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let wires = [(); 2].map(|()| Wire::over_ip(any));
+        let [Ok(mut sender), Ok(mut receiver)] = wires else {
+            return rexmit_testkit::not_run("needs CAP_NET_RAW");
+        };
+        exchange(&mut sender, &mut receiver, (Ipv4Addr::LOCALHOST, 0).into());
+    }
 }

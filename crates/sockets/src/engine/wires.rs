@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use rexmit_core::Route;
+use rexmit_core::{Ecn, Route};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
@@ -82,7 +82,7 @@ impl Wires {
     }
 
     /// Passes the packets of one batch per wire to `take`. Returns whether there were any.
-    pub(super) fn receive(&mut self, mut take: impl FnMut(Route, &[u8])) -> bool {
+    pub(super) fn receive(&mut self, mut take: impl FnMut(Route, Ecn, &[u8])) -> bool {
         let mut has_received = false;
         for wire in &mut self.all {
             has_received |= matches!(wire.receive(&mut take), Ok(true));
@@ -91,9 +91,9 @@ impl Wires {
     }
 
     /// Sends a packet, now or together with later ones.
-    pub(super) fn send(&mut self, route: Route, packet: &[u8]) {
+    pub(super) fn send(&mut self, route: Route, ecn: Ecn, packet: &[u8]) {
         if let Some(wire) = self.all.iter_mut().find(|wire| wire.carries(&route)) {
-            wire.send(route, packet);
+            wire.send(route, ecn, packet);
         }
     }
 
