@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rexmit_core::{Instant, Machine as _, Route, Seed};
+use rexmit_core::{Ecn, Instant, Machine as _, Route, Seed};
 use rexmit_sctp::{
     AssociationId, AssociationStatistics, CloseReason, Endpoint, EndpointConfig, Event,
     InboundMessage, MessageId, OutboundMessage,
@@ -23,13 +23,22 @@ pub(crate) struct Association {
     id: Option<AssociationId>,
     /// Whether there may be messages to receive.
     is_readable: bool,
+    /// The ECN fields of the packets that were received.
+    #[cfg(test)]
+    pub(crate) received_ecn: Vec<Ecn>,
 }
 
 impl Association {
     pub(crate) fn new(config: &EndpointConfig, seed: &Seed) -> Self {
         let endpoint = Endpoint::new(config.clone(), seed);
         let endpoint = endpoint.expect("a configuration that was checked");
-        Self { endpoint, id: None, is_readable: false }
+        Self {
+            endpoint,
+            id: None,
+            is_readable: false,
+            #[cfg(test)]
+            received_ecn: Vec::new(),
+        }
     }
 
     /// Begins the association; the peer does the same (RFC 9260 §5.2.1).
@@ -52,8 +61,10 @@ impl Association {
         self.id.is_some()
     }
 
-    pub(crate) fn handle_input(&mut self, now: Instant, packet: &[u8]) {
-        self.endpoint.handle_input(now, ROUTE, packet);
+    pub(crate) fn handle_input(&mut self, now: Instant, ecn: Ecn, packet: &[u8]) {
+        #[cfg(test)]
+        self.received_ecn.push(ecn);
+        self.endpoint.handle_input_with_ecn(now, ROUTE, ecn, packet);
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
@@ -68,6 +79,11 @@ impl Association {
 
     pub(crate) fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
         self.endpoint.poll_transmit(now, packet).is_some()
+    }
+
+    /// The ECN field for the packet that was polled last.
+    pub(crate) fn transmit_ecn(&self) -> Ecn {
+        self.endpoint.transmit_ecn()
     }
 
     pub(crate) fn poll_event(&mut self) -> Option<Event> {

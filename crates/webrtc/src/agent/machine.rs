@@ -1,6 +1,6 @@
 //! The agent as a [`Machine`], for its driver.
 
-use rexmit_core::{Instant, Machine, Route};
+use rexmit_core::{Ecn, Instant, Machine, Route};
 
 use super::{Agent, State};
 use crate::{Event, IceMode};
@@ -27,6 +27,10 @@ impl Machine for Agent {
     type Event = Event;
 
     fn handle_input(&mut self, now: Instant, route: Route, datagram: &[u8]) {
+        self.handle_input_with_ecn(now, route, Ecn::NotEct, datagram);
+    }
+
+    fn handle_input_with_ecn(&mut self, now: Instant, route: Route, ecn: Ecn, datagram: &[u8]) {
         self.now = now;
         if self.is_closed() {
             return;
@@ -42,7 +46,7 @@ impl Machine for Agent {
         {
             self.reachability.on_received(route.remote, datagram.len());
             self.hello.on_answer();
-            self.call_session(now, Some((route, datagram)));
+            self.call_session(now, Some((route, ecn, datagram)));
         } else {
             return;
         }
@@ -72,6 +76,7 @@ impl Machine for Agent {
         if let Some((route, datagram)) = self.ice.poll_transmit().filter(|_| !self.is_closed()) {
             self.grant(route, datagram.len());
             *packet = datagram;
+            self.outgoing.ecn = Ecn::NotEct;
             return Some(route);
         }
         loop {
@@ -80,13 +85,17 @@ impl Machine for Agent {
                 // A transmission makes room in the send buffer.
                 self.advance(now);
             }
-            let (route, mut datagram) = self.outgoing.pop_front()?;
+            let (route, mut datagram) = self.outgoing.pop()?;
             // A datagram beyond the limit counts as lost: DTLS or SCTP retransmits it.
             if self.grant(route, datagram.len()) {
                 std::mem::swap(packet, &mut datagram);
                 return Some(route);
             }
         }
+    }
+
+    fn transmit_ecn(&self) -> Ecn {
+        self.outgoing.ecn
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -3,18 +3,19 @@
 mod description;
 mod hello;
 mod machine;
+mod outgoing;
 mod reachability;
 
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use rexmit_core::{Instant, Route, Seed};
+use rexmit_core::{Ecn, Instant, Route, Seed};
 use rexmit_dtls::{Fingerprint, HandshakeError, Session, SessionOutput, Trust, Version};
 use rexmit_sctp::AssociationStatistics;
 
 use hello::Hello;
 pub(crate) use machine::is_stun;
+use outgoing::Outgoing;
 use reachability::Reachability;
 
 use crate::association::{Association, close_reason};
@@ -99,8 +100,7 @@ pub struct Agent {
     association: Association,
     channels: Channels,
     state: State,
-    /// Datagrams of DTLS, and their routes.
-    outgoing: VecDeque<(Route, Vec<u8>)>,
+    outgoing: Outgoing,
     /// A packet of SCTP before it is encrypted.
     packet: Vec<u8>,
     /// The time of the latest call.
@@ -135,7 +135,7 @@ impl Agent {
             association: Association::new(&settings.endpoint, &seed.split("SCTP")),
             channels: Channels::new(&settings.config),
             state: State::SettingUp { until: now + settings.config.setup_timeout },
-            outgoing: VecDeque::new(),
+            outgoing: Outgoing::default(),
             packet: Vec::new(),
             now,
             handshake_at: now,
@@ -288,7 +288,7 @@ impl Agent {
         if let (Some(session), Some(route)) = (&mut self.session, self.ice.destination()) {
             session.close(now, |output| {
                 if let SessionOutput::Transmit(datagram) = output {
-                    self.outgoing.push_back((route, datagram.to_vec()));
+                    self.outgoing.push(route, datagram);
                 }
             });
         }
@@ -306,9 +306,10 @@ impl Agent {
         if !session.is_secured() || !self.association.poll_transmit(now, &mut self.packet) {
             return false;
         }
+        let ecn = self.association.transmit_ecn();
         session.seal(now, &self.packet, |output| {
             if let SessionOutput::Transmit(datagram) = output {
-                self.outgoing.push_back((route, datagram.to_vec()));
+                self.outgoing.push_with_ecn(route, ecn, datagram);
             }
         });
         true
@@ -336,7 +337,7 @@ impl Agent {
                 (&self.settings.sessions, Trust::only(peer.fingerprints.iter().copied()));
             self.session = Some(Session::new(now, sessions, peer.is_client, trust));
             self.call_session(now, None);
-            self.hello = Hello::sent(now, self.outgoing.iter().map(|(_, datagram)| &datagram[..]));
+            self.hello = Hello::sent(now, self.outgoing.datagrams());
         }
     }
 
@@ -345,13 +346,14 @@ impl Agent {
     fn on_check(&mut self, now: Instant) {
         if let Some(route) = self.ice.destination() {
             let again = self.hello.on_check(now);
-            self.outgoing.extend(again.map(|datagram| (route, datagram)));
+            again.for_each(|datagram| self.outgoing.push(route, &datagram));
         }
     }
 
     /// Passes a datagram, or the time, to the DTLS session.
-    fn call_session(&mut self, now: Instant, datagram: Option<(Route, &[u8])>) {
-        let source = datagram.map(|(source, _)| source);
+    fn call_session(&mut self, now: Instant, datagram: Option<(Route, Ecn, &[u8])>) {
+        let source = datagram.map(|(source, ..)| source);
+        let ecn = datagram.map_or(Ecn::NotEct, |(_, ecn, _)| ecn);
         let (Some(session), Some(route)) = (&mut self.session, self.ice.destination().or(source))
         else {
             return;
@@ -359,17 +361,17 @@ impl Agent {
         let (mut is_secured, mut is_authentic, mut ended) = (false, false, None);
         let (outgoing, association) = (&mut self.outgoing, &mut self.association);
         let sink = |output: SessionOutput<'_>| match output {
-            SessionOutput::Transmit(datagram) => outgoing.push_back((route, datagram.to_vec())),
+            SessionOutput::Transmit(datagram) => outgoing.push(route, datagram),
             SessionOutput::Packet(packet) => {
                 is_authentic = true;
-                association.handle_input(now, packet);
+                association.handle_input(now, ecn, packet);
             }
             SessionOutput::Secured(_) => is_secured = true,
             SessionOutput::Ended(error) => ended = Some(error),
             _ => {}
         };
         match datagram {
-            Some((_, datagram)) => session.handle_input(now, datagram, sink),
+            Some((.., datagram)) => session.handle_input(now, datagram, sink),
             None => session.handle_timeout(now, sink),
         }
         if let Some(source) = source.filter(|_| is_authentic || is_secured) {

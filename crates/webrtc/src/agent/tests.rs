@@ -1,4 +1,4 @@
-use rexmit_core::{Machine as _, Seed};
+use rexmit_core::{Ecn, Machine as _, Seed};
 use rexmit_dtls::Identity;
 
 use super::*;
@@ -32,7 +32,7 @@ fn exchange(now: &mut Instant, pair: &mut Pair) -> [Vec<Event>; 2] {
             let remote = pair[from].1;
             while let Some(route) = pair[from].0.poll_transmit(*now, &mut packet) {
                 let arrival = Route { local: route.remote, remote };
-                pair[1 - from].0.handle_input(*now, arrival, &packet);
+                pair[1 - from].0.handle_input_with_ecn(*now, arrival, Ecn::Ce, &packet);
             }
         }
         for ((agent, _), events) in pair.iter_mut().zip(&mut events) {
@@ -58,4 +58,35 @@ fn a_restarted_association_ends_the_connection() {
     client.association.connect(now, config, port, None);
     let [_, at_server] = exchange(&mut now, &mut pair);
     assert_eq!(at_server, [Event::Closed(CloseReason::Peer)]);
+}
+
+#[test]
+fn each_sctp_packet_has_the_ecn_field_of_its_datagram() {
+    let mut now = Instant::from_millis(1000);
+    let mut pair = pair(now);
+    exchange(&mut now, &mut pair);
+    for (agent, _) in pair {
+        let fields = &agent.association.received_ecn;
+        assert!(!fields.is_empty() && fields.iter().all(|&ecn| ecn == Ecn::Ce), "{fields:?}");
+    }
+}
+
+#[test]
+fn a_datagram_is_transmitted_with_the_field_of_its_packet() {
+    let now = Instant::from_millis(1000);
+    let [(mut agent, _), _] = pair(now);
+    let [local, remote] = [1, 2].map(|host| ([192, 0, 2, host], 4000).into());
+    let route = Route { local, remote };
+    // Nothing else is to be sent.
+    let mut packet = Vec::new();
+    while agent.poll_transmit(now, &mut packet).is_some() {}
+    agent.outgoing.push(route, b"handshake");
+    agent.outgoing.push_with_ecn(route, Ecn::Ect0, b"packet");
+    agent.outgoing.push(route, b"alert");
+    let mut sent = Vec::new();
+    while agent.poll_transmit(now, &mut packet).is_some() {
+        sent.push((packet.clone(), agent.transmit_ecn()));
+    }
+    let expected = [("handshake", Ecn::NotEct), ("packet", Ecn::Ect0), ("alert", Ecn::NotEct)];
+    assert_eq!(sent, expected.map(|(text, ecn)| (text.as_bytes().to_vec(), ecn)));
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bolero::{TypeGenerator, check, produce};
-use rexmit_core::{Instant, Seed};
+use rexmit_core::{Ecn, Instant, Seed};
 use rexmit_dtls::Identity;
 use rexmit_sctp::{AssociationConfig, Event as Sctp, OutboundMessage};
 
@@ -177,9 +177,9 @@ impl Connection {
             self.channels.flush(now, &mut self.ours);
             while self.peers.poll_event().is_some() || self.peers.receive(now).is_some() {}
             if self.ours.poll_transmit(now, &mut packet) {
-                self.peers.handle_input(now, &packet);
+                self.peers.handle_input(now, Ecn::NotEct, &packet);
             } else if self.peers.poll_transmit(now, &mut packet) {
-                self.ours.handle_input(now, &packet);
+                self.ours.handle_input(now, Ecn::NotEct, &packet);
             } else {
                 return;
             }

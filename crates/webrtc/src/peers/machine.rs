@@ -1,6 +1,6 @@
 //! The peers as a [`Machine`], for their driver.
 
-use rexmit_core::{Instant, Machine, Route};
+use rexmit_core::{Ecn, Instant, Machine, Route};
 
 use super::{PeerId, Peers};
 use crate::agent::is_stun;
@@ -13,44 +13,46 @@ use crate::{Event, IceMode};
 const MAX_TRIED: usize = 8;
 
 impl Peers {
-    fn deliver(&mut self, now: Instant, index: u32, route: Route, datagram: &[u8]) {
+    fn deliver(&mut self, now: Instant, index: u32, arrival: (Route, Ecn), datagram: &[u8]) {
+        let (route, ecn) = arrival;
         if let Some((_, peer)) = self.table.get_mut(index) {
-            peer.agent.handle_input(now, route, datagram);
+            peer.agent.handle_input_with_ecn(now, route, ecn, datagram);
             self.update(index);
             self.activate(index);
         }
     }
 
     /// Handles a STUN message without a user name.
-    fn on_response(&mut self, now: Instant, route: Route, datagram: &[u8]) {
-        let remote = route.remote;
+    fn on_response(&mut self, now: Instant, arrival: (Route, Ecn), datagram: &[u8]) {
+        let remote = arrival.0.remote;
         let asked = self.asked.range((remote, 0)..=(remote, u32::MAX));
         let indices: Vec<u32> = asked.map(|&(_, index)| index).take(MAX_TRIED).collect();
         self.statistics.discarded += u64::from(indices.is_empty());
         for index in indices {
-            self.deliver(now, index, route, datagram);
+            self.deliver(now, index, arrival, datagram);
         }
     }
 
     /// Handles a datagram that does not come from a server.
-    fn dispatch(&mut self, now: Instant, route: Route, datagram: &[u8]) {
+    fn dispatch(&mut self, now: Instant, arrival: (Route, Ecn), datagram: &[u8]) {
+        let remote = arrival.0.remote;
         if !is_stun(datagram) {
-            let owners = self.by_address.get(&route.remote).map_or(0, Vec::len);
+            let owners = self.by_address.get(&remote).map_or(0, Vec::len);
             self.statistics.discarded += u64::from(owners == 0);
             for place in 0..owners {
-                let owners = self.by_address.get(&route.remote);
+                let owners = self.by_address.get(&remote);
                 if let Some(&index) = owners.and_then(|owners| owners.get(place)) {
-                    self.deliver(now, index, route, datagram);
+                    self.deliver(now, index, arrival, datagram);
                 }
             }
             return;
         }
         match local_ufrag(datagram) {
             Some(ufrag) => match self.by_ufrag.get(&ufrag) {
-                Some(&index) => self.deliver(now, index, route, datagram),
+                Some(&index) => self.deliver(now, index, arrival, datagram),
                 None => self.statistics.discarded += 1,
             },
-            None => self.on_response(now, route, datagram),
+            None => self.on_response(now, arrival, datagram),
         }
     }
 
@@ -58,6 +60,7 @@ impl Peers {
         while let Some(index) = self.table.first_ready() {
             let (_, peer) = self.table.get_mut(index)?;
             let route = peer.agent.poll_transmit(now, packet);
+            self.transmit_ecn = peer.agent.transmit_ecn();
             self.update(index);
             if let Some(route) = route {
                 self.activate(index);
@@ -90,9 +93,13 @@ impl Machine for Peers {
     type Event = (PeerId, Event);
 
     fn handle_input(&mut self, now: Instant, route: Route, datagram: &[u8]) {
+        self.handle_input_with_ecn(now, route, Ecn::NotEct, datagram);
+    }
+
+    fn handle_input_with_ecn(&mut self, now: Instant, route: Route, ecn: Ecn, datagram: &[u8]) {
         match self.servers.handle_input(now, route.remote, datagram) {
-            Received::Direct => self.dispatch(now, route, datagram),
-            Received::Relayed(route, datagram) => self.dispatch(now, route, &datagram),
+            Received::Direct => self.dispatch(now, (route, ecn), datagram),
+            Received::Relayed(route, datagram) => self.dispatch(now, (route, ecn), &datagram),
             Received::Consumed => self.update_candidates(),
         }
     }
@@ -114,6 +121,8 @@ impl Machine for Peers {
     fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
         loop {
             if let Some(route) = self.servers.poll_transmit(now, packet) {
+                // Also of a relayed datagram: a server need not copy a mark of congestion on the way to it (RFC 8656 §14).
+                self.transmit_ecn = Ecn::NotEct;
                 return Some(route);
             }
             let route = self.poll_transmit_of_peers(now, packet)?;
@@ -122,6 +131,10 @@ impl Machine for Peers {
                 return Some(route);
             }
         }
+    }
+
+    fn transmit_ecn(&self) -> Ecn {
+        self.transmit_ecn
     }
 
     fn poll_event(&mut self) -> Option<(PeerId, Event)> {

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use rexmit_core::table::{Key, Table, Timed};
-use rexmit_core::{Instant, Machine as _, Seed};
+use rexmit_core::{Ecn, Instant, Machine as _, Seed};
 use rexmit_sctp::ConfigError;
 
 use crate::servers::Servers;
@@ -82,6 +82,8 @@ pub struct Peers {
     offers: Allowance,
     /// Peers that may have events.
     active: VecDeque<Key>,
+    /// The ECN field for the datagram that was polled last.
+    transmit_ecn: Ecn,
     statistics: ServeStatistics,
 }
 
@@ -117,6 +119,7 @@ impl Peers {
             asked: BTreeSet::new(),
             setups: BTreeSet::new(),
             active: VecDeque::new(),
+            transmit_ecn: Ecn::NotEct,
             statistics: ServeStatistics::default(),
         })
     }

@@ -3,23 +3,18 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use rexmit_core::{Machine as _, Route};
-use tokio::net::UdpSocket;
+use rexmit_core::{Ecn, Machine as _};
 
-use super::Shared;
+use super::{Shared, Socket};
 
 /// The most datagrams that are received, or transmitted, before the lock on the peers is released.
 const BATCH: usize = 64;
-/// The longest datagram that is received.
-const MAX_DATAGRAM: usize = 4096;
 
 /// Runs until the server is dropped and everything was transmitted.
-pub(super) async fn run(shared: Arc<Shared>, socket: UdpSocket) {
-    let Ok(local) = socket.local_addr() else { return };
-    let mut buffer = vec![0; MAX_DATAGRAM];
-    let mut batch: Vec<(SocketAddr, Vec<u8>)> = Vec::new();
+pub(super) async fn run(shared: Arc<Shared>, mut socket: Socket) {
+    let mut batch = Vec::new();
     loop {
-        transmit(&shared, &socket, &mut batch).await;
+        transmit(&shared, &mut socket, &mut batch).await;
         wake(&shared);
         let deadline = {
             let inner = shared.lock();
@@ -36,7 +31,7 @@ pub(super) async fn run(shared: Arc<Shared>, socket: UdpSocket) {
             }
         };
         tokio::select! {
-            _ = socket.readable() => receive(&shared, &socket, local, &mut buffer),
+            _ = socket.readable() => receive(&shared, &mut socket),
             () = due => {}
             () = shared.changed.notified() => {}
         }
@@ -48,22 +43,25 @@ pub(super) async fn run(shared: Arc<Shared>, socket: UdpSocket) {
     }
 }
 
-fn receive(shared: &Shared, socket: &UdpSocket, local: SocketAddr, buffer: &mut [u8]) {
+fn receive(shared: &Shared, socket: &mut Socket) {
     let mut inner = shared.lock();
-    for _ in 0..BATCH {
-        match socket.try_recv_from(buffer) {
-            Ok((len, remote)) => {
-                let route = Route { local, remote };
-                inner.peers.handle_input(shared.now(), route, &buffer[..len]);
-            }
+    let mut received = 0;
+    while received < BATCH {
+        received += match socket.try_receive(|route, ecn, datagram| {
+            inner.peers.handle_input_with_ecn(shared.now(), route, ecn, datagram);
+        }) {
+            Ok(datagrams) => datagrams,
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
             // Of a datagram sent before: a peer is gone, which shows otherwise.
-            Err(_) => {}
-        }
+            Err(_) => 1,
+        };
     }
 }
 
-async fn transmit(shared: &Shared, socket: &UdpSocket, batch: &mut Vec<(SocketAddr, Vec<u8>)>) {
+/// A datagram to be sent to this address, with this ECN field.
+type Outgoing = (SocketAddr, Ecn, Vec<u8>);
+
+async fn transmit(shared: &Shared, socket: &mut Socket, batch: &mut Vec<Outgoing>) {
     loop {
         {
             let now = shared.now();
@@ -71,15 +69,15 @@ async fn transmit(shared: &Shared, socket: &UdpSocket, batch: &mut Vec<(SocketAd
             while batch.len() < BATCH {
                 let mut packet = Vec::new();
                 let Some(route) = inner.peers.poll_transmit(now, &mut packet) else { break };
-                batch.push((route.remote, packet));
+                batch.push((route.remote, inner.peers.transmit_ecn(), packet));
             }
         }
         if batch.is_empty() {
             return;
         }
-        for (remote, packet) in batch.drain(..) {
+        for (remote, ecn, packet) in batch.drain(..) {
             // One that cannot be sent is lost, as in a network.
-            let _ = socket.send_to(&packet, remote).await;
+            let _ = socket.send(remote, ecn, &packet).await;
         }
     }
 }

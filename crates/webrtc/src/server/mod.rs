@@ -2,6 +2,7 @@
 
 mod connection;
 mod driver;
+mod socket;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,6 +19,7 @@ use crate::{Candidate, Description, OfferError, PeerId, Peers, ServeConfig, Serv
 
 use connection::Waiters;
 pub use connection::{Connection, Sender};
+use socket::Socket;
 
 /// Why a server could not be started.
 #[derive(Debug, Error)]
@@ -153,6 +155,7 @@ impl Server {
     #[expect(clippy::disallowed_methods, reason = "the origin of the driver's clock")]
     pub fn with_socket(socket: UdpSocket, mut config: ServeConfig) -> Result<Self, BindError> {
         let local = socket.local_addr()?;
+        let socket = Socket::new(socket)?;
         if config.agent.addresses.is_empty() {
             if local.ip().is_unspecified() {
                 return Err(BindError::NoAddress(local));
