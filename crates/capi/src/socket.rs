@@ -6,8 +6,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
-use rexmit_core::{Instant, Machine, Route};
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use rexmit_core::{Ecn, Instant, Machine, Route};
 use rexmit_dtls::MaybeEncrypted;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::time::{
@@ -28,10 +28,11 @@ const ENTROPY_INTERVAL: Duration = Duration::from_secs(600);
 /// The size requested from the kernel for each buffer of the socket.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
-/// Packets of the same route and length; the last one may be shorter.
+/// Packets of the same route, ECN field and length; the last one may be shorter.
 #[derive(Debug)]
 struct Batch {
     route: Route,
+    ecn: Ecn,
     segment_bytes: usize,
     bytes: Vec<u8>,
 }
@@ -60,7 +61,7 @@ impl Socket {
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
         let io = UdpSocket::bind(address)?;
         io.set_nonblocking(true)?;
-        let state = UdpSocketState::new((&io).into())?;
+        let state = new_state(&io)?;
         let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER_BYTES);
         let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER_BYTES);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -138,8 +139,9 @@ impl Socket {
         let local = meta.dst_ip.unwrap_or(self.local.ip()).to_canonical();
         let remote = SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port());
         let route = Route { local: SocketAddr::new(local, self.local.port()), remote };
+        let ecn = meta.ecn.map_or(Ecn::NotEct, |codepoint| Ecn::from_bits(codepoint as u8));
         for packet in self.buffer[..meta.len].chunks(meta.stride.max(1)) {
-            sctp.handle_input(now, route, packet);
+            sctp.handle_input_with_ecn(now, route, ecn, packet);
         }
         Ok(true)
     }
@@ -152,10 +154,11 @@ impl Socket {
                 self.flush()?;
                 break;
             };
-            if !self.append(route) {
+            let ecn = sctp.transmit_ecn();
+            if !self.append(route, ecn) {
                 let bytes = std::mem::take(&mut self.packet);
                 self.flush()?;
-                self.batches.push_back(Batch { route, segment_bytes: bytes.len(), bytes });
+                self.batches.push_back(Batch { route, ecn, segment_bytes: bytes.len(), bytes });
             }
         }
         self.arm(sctp.poll_timeout())?;
@@ -163,10 +166,11 @@ impl Socket {
     }
 
     /// Adds the packet to the batch, if it has room for it.
-    fn append(&mut self, route: Route) -> bool {
+    fn append(&mut self, route: Route, ecn: Ecn) -> bool {
         let (packet, max_segments) = (&self.packet, self.max_segments);
         let Some(batch) = self.batches.back_mut() else { return false };
         let has_room = batch.route == route
+            && batch.ecn == ecn
             && batch.bytes.len().is_multiple_of(batch.segment_bytes)
             && packet.len() <= batch.segment_bytes
             && batch.bytes.len() / batch.segment_bytes < max_segments
@@ -179,27 +183,29 @@ impl Socket {
 
     /// Sends the batches. They stay while the socket's buffer is full.
     fn flush(&mut self) -> io::Result<()> {
-        while let Some(batch) = self.batches.front().filter(|_| !self.is_blocked) {
-            match self.send(batch.route, &batch.bytes, batch.segment_bytes) {
+        while !self.is_blocked {
+            let Some(batch) = self.batches.pop_front() else { break };
+            match self.send(&batch, &batch.bytes) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.batches.push_front(batch);
                     return self.set_blocked(true);
                 }
                 Err(_) if batch.bytes.len() > batch.segment_bytes => {
                     // Not every route supports batches (GSO). A packet that fails alone, too, counts as lost.
                     for packet in batch.bytes.chunks(batch.segment_bytes) {
-                        let _ = self.send(batch.route, packet, packet.len());
+                        let _ = self.send(&batch, packet);
                     }
                 }
                 _ => {}
             }
-            if let Some(sent) = self.batches.pop_front() {
-                self.packet = sent.bytes;
-            }
+            self.packet = batch.bytes;
         }
         Ok(())
     }
 
-    fn send(&self, route: Route, contents: &[u8], segment_bytes: usize) -> io::Result<()> {
+    /// Sends all or a part of a batch.
+    fn send(&mut self, batch: &Batch, contents: &[u8]) -> io::Result<()> {
+        let route = batch.route;
         let destination = match (self.local, route.remote) {
             (SocketAddr::V6(_), SocketAddr::V4(remote)) => {
                 (remote.ip().to_ipv6_mapped(), remote.port()).into()
@@ -210,12 +216,18 @@ impl Socket {
         let has_source = !source.is_unspecified() && source.is_ipv4() == self.local.is_ipv4();
         let transmit = Transmit {
             destination,
-            ecn: None,
+            ecn: EcnCodepoint::from_bits(batch.ecn.bits()),
             contents,
-            segment_size: Some(segment_bytes),
+            segment_size: Some(batch.segment_bytes),
             src_ip: has_source.then_some(source),
         };
-        self.state.try_send((&self.io).into(), &transmit)
+        let result = self.state.try_send((&self.io).into(), &transmit);
+        if result.as_ref().is_err_and(ends_ecn)
+            && let Ok(state) = new_state(&self.io)
+        {
+            self.state = state;
+        }
+        result
     }
 
     /// Makes `epoll` wait for room in the socket's buffer, or stop waiting.
@@ -246,10 +258,58 @@ impl Socket {
     }
 }
 
+/// The library's state for a socket, with the socket's options set.
+fn new_state(socket: &UdpSocket) -> io::Result<UdpSocketState> {
+    let state = UdpSocketState::new(socket.into())?;
+    // The library enables time stamps, with which the control messages of a coalesced batch do not fit into its buffer: the
+    // ECN field would be missing.
+    let off: libc::c_int = 0;
+    let (value, len) = ((&raw const off).cast(), size_of::<libc::c_int>() as libc::socklen_t);
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS);
+    // SAFETY: the kernel reads `len` bytes at `value`, which are those of `off`.
+    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value, len) };
+    if result == 0 { Ok(state) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Whether the library sends no ECN field over IPv4 after this error, to any destination, unless its state is replaced.
+fn ends_ecn(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO))
+}
+
 fn is_of_one_destination(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, ConnectionReset, HostUnreachable, NetworkUnreachable};
     matches!(
         error.kind(),
         ConnectionRefused | ConnectionReset | HostUnreachable | NetworkUnreachable
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_ends_where_the_ecn_field_changes() {
+        let local = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut socket = Socket::bind(local).unwrap();
+        let receiver = UdpSocket::bind(local).unwrap();
+        let state = new_state(&receiver).unwrap();
+        let route = Route { local, remote: receiver.local_addr().unwrap() };
+        let bytes = vec![0; 100];
+        socket.batches.push_back(Batch { route, ecn: Ecn::Ect0, segment_bytes: 100, bytes });
+        socket.packet = vec![1; 100];
+        assert!(!socket.append(route, Ecn::NotEct));
+        assert!(socket.append(route, Ecn::Ect0));
+        socket.flush().unwrap();
+        receiver.set_nonblocking(false).unwrap();
+        receiver.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut received = 0;
+        while received < 200 {
+            let (mut buffer, mut meta) = ([0; 1000], [RecvMeta::default()]);
+            let mut buffers = [IoSliceMut::new(&mut buffer)];
+            state.recv((&receiver).into(), &mut buffers, &mut meta).unwrap();
+            assert_eq!(meta[0].ecn, Some(EcnCodepoint::Ect0));
+            received += meta[0].len;
+        }
+    }
 }
