@@ -21,7 +21,7 @@ const FIELDS: [Ecn; 6] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect0, Ecn::Ect1, Ecn::Ce,
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// Has the kernel report the field of received packets.
-fn report_field(socket: SockRef<'_>, is_ipv6: bool) {
+fn report_field(socket: &SockRef<'_>, is_ipv6: bool) {
     socket.set_read_timeout(Some(TIME_LIMIT)).unwrap();
     if is_ipv6 {
         socket.set_recv_tclass_v6(true).unwrap();
@@ -30,7 +30,7 @@ fn report_field(socket: SockRef<'_>, is_ipv6: bool) {
     }
 }
 
-fn send_with(socket: SockRef<'_>, is_ipv6: bool, ecn: Ecn) {
+fn send_with(socket: &SockRef<'_>, is_ipv6: bool, ecn: Ecn) {
     let field = ecn.bits().into();
     if is_ipv6 {
         socket.set_tclass_v6(field).unwrap();
@@ -78,7 +78,7 @@ async fn packets_are_sent_with_their_fields() {
         assert!(socket.max_segments() > 1, "this kernel does not cut batches");
         let receiver = UdpSocket::bind((host, 0)).unwrap();
         let remote = receiver.local_addr().unwrap();
-        report_field(SockRef::from(&receiver), remote.is_ipv6());
+        report_field(&SockRef::from(&receiver), remote.is_ipv6());
         let (local, mut outbox) = (socket.local_addr(), Outbox::default());
         // An error of another destination changes nothing.
         let nowhere = Route { local, remote: SocketAddr::new(remote.ip(), 0) };
@@ -103,7 +103,7 @@ async fn the_fields_of_received_packets_are_reported() {
         let from = sender.local_addr().unwrap();
         let to: IpAddr = host.parse().unwrap();
         for ecn in FIELDS {
-            send_with(SockRef::from(&sender), from.is_ipv6(), ecn);
+            send_with(&SockRef::from(&sender), from.is_ipv6(), ecn);
             sender.send_to(&[0; 100], (to, socket.local_addr().port())).unwrap();
         }
         let expected = FIELDS.map(|ecn| (from, ecn));
@@ -144,9 +144,9 @@ async fn raw_sockets_send_and_receive_the_field() {
         let domain = Domain::for_address(remote);
         let plain = socket2::Socket::new(domain, Type::RAW, Some(Protocol::from(132))).unwrap();
         plain.bind(&remote.into()).unwrap();
-        report_field(SockRef::from(&plain), remote.is_ipv6());
+        report_field(&SockRef::from(&plain), remote.is_ipv6());
         for ecn in FIELDS {
-            send_with(SockRef::from(&plain), remote.is_ipv6(), ecn);
+            send_with(&SockRef::from(&plain), remote.is_ipv6(), ecn);
             plain.send_to(&packet, &SocketAddr::new(own, 0).into()).unwrap();
         }
         let received = receive_all(&socket).await;
