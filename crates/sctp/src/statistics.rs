@@ -66,6 +66,10 @@ pub struct Traffic {
     pub ack_copies_sent: u64,
     /// SACKs received.
     pub sacks_received: u64,
+    /// Packets with data received that a router had marked instead of dropping them (ECN).
+    pub marks_received: u64,
+    /// Reports received that packets of ours were marked.
+    pub echoes_received: u64,
 }
 
 /// One path of an association.

@@ -7,6 +7,7 @@
 
 mod ack;
 mod addresses;
+mod congestion_echo;
 mod diversity;
 mod duplicate_acks;
 mod episodes;

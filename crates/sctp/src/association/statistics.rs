@@ -15,6 +15,9 @@ impl Association {
         };
         self.inbound.count(&mut traffic);
         self.out.count(&mut traffic);
+        if let Some(ecn) = &self.ecn {
+            ecn.count(&mut traffic);
+        }
         AssociationStatistics {
             traffic,
             recovery: *recovery.statistics(),

@@ -1,0 +1,38 @@
+//! Reports of the peer that a router has marked a packet instead of dropping it (RFC 3168 §6.1.2).
+
+use rexmit_core::trace::Tracer;
+
+use super::LossRecovery;
+
+impl<P> LossRecovery<P> {
+    /// Called when the peer reports that the packet of `unit` was marked. The window is reduced as for a loss, once per
+    /// window of data, and redundant copies pause.
+    ///
+    /// Returns the last unit that was sent before the latest reduction: reports of units up to it are answered. `None` if
+    /// `unit` was never sent.
+    pub fn on_congestion_echo(&mut self, unit: u64, tracer: &mut Tracer<'_>) -> Option<u64> {
+        let Self { state, loss, spurious, .. } = self;
+        let (cumulative, next) = (state.outstanding.cumulative(), state.outstanding.next_unit());
+        if unit >= next {
+            return None;
+        }
+        let path = state.outstanding.unit(unit).map_or(state.paths.data_path(), |unit| unit.path);
+        let is_answered = state.fast_recovery.recover().is_some_and(|recover| unit <= recover);
+        if !is_answered && !state.fast_recovery.is_on_path(path) {
+            if state.groups.yields {
+                state.paths[path].queue.get_or_insert_default().losses.on_marked();
+            }
+            // The reduction is no response to a loss: it is not undone.
+            spurious.iter_mut().for_each(|it| it.mark_unprovable(path));
+            state.reduce_window(path);
+            state.settle_gates();
+            state.trace_window(path, tracer);
+            state.begin_recovery();
+            loss.on_repaired(cumulative, next - 1);
+            if state.fast_recovery.on_acked(cumulative) {
+                loss.on_recovery_left(None);
+            }
+        }
+        Some(state.fast_recovery.recover().unwrap_or(unit))
+    }
+}
