@@ -46,8 +46,8 @@ impl Script {
     }
 
     fn marks(&self) -> (u64, u64) {
-        let traffic = self.statistics().traffic;
-        (traffic.marks_received, traffic.echoes_received)
+        let marks = self.statistics().marks;
+        (marks.marks_received, marks.echoes_received)
     }
 }
 
@@ -279,5 +279,5 @@ fn two_endpoints_agree() {
     ends[0].send(now, id, rexmit_sctp::OutboundMessage::new(0, "marked")).unwrap();
     let fields = exchange(&mut ends, true);
     assert_eq!(fields, [Ecn::Ect0, Ecn::NotEct], "DATA; ECNE and SACK");
-    assert_eq!(ends[0].statistics(id).unwrap().traffic.echoes_received, 1);
+    assert_eq!(ends[0].statistics(id).unwrap().marks.echoes_received, 1);
 }

@@ -1,17 +1,22 @@
-//! Reports of the peer that a router has marked a packet instead of dropping it (RFC 3168 §6.1.2).
+//! Packets that routers mark instead of dropping them (ECN).
 
 use rexmit_core::trace::Tracer;
 
 use super::LossRecovery;
 
-impl<P> LossRecovery<P> {
-    /// Called when the peer reports that the packet of `unit` was marked. The window is reduced as for a loss, once per
-    /// window of data, and redundant copies pause.
-    ///
-    /// Returns the last unit that was sent before the latest reduction: reports of units up to it are answered. `None` if
-    /// `unit` was never sent.
-    pub fn on_congestion_echo(&mut self, unit: u64, tracer: &mut Tracer<'_>) -> Option<u64> {
-        let Self { state, loss, spurious, .. } = self;
+/// A report of the peer that a router has marked the packet of a unit instead of dropping it (RFC 3168 §6.1.2).
+#[derive(Clone, Copy, Debug)]
+pub struct CongestionEcho {
+    /// The lowest unit of the packet.
+    pub unit: u64,
+}
+
+impl CongestionEcho {
+    /// Reduces the window as for a loss, once per window of data, and pauses redundant copies. Returns the last unit that was
+    /// sent before the latest reduction: reports of units up to it are answered. `None` if the unit was never sent.
+    pub fn answer<P>(self, to: &mut LossRecovery<P>, tracer: &mut Tracer<'_>) -> Option<u64> {
+        let Self { unit } = self;
+        let LossRecovery { state, loss, spurious, .. } = to;
         let (cumulative, next) = (state.outstanding.cumulative(), state.outstanding.next_unit());
         if unit >= next {
             return None;

@@ -4,9 +4,11 @@
 //! the sender sends CWR with the next DATA. The two directions are independent.
 
 use rexmit_core::Ecn;
-use rexmit_core::serial::Serial;
+use rexmit_core::serial::{Serial, unwrap_u32};
+use rexmit_recovery::CongestionEcho;
 
-use crate::statistics::Traffic;
+use super::context::{Context, Recovery};
+use crate::statistics::CongestionMarks;
 use crate::wire::{CHUNK_HEADER_LEN, PacketWriter};
 
 /// Bytes of ECNE and of CWR.
@@ -24,7 +26,7 @@ pub(super) struct CongestionNotification {
     /// The TSN that CWR is to report.
     reduced: Option<u32>,
     passage: Passage,
-    counters: Counters,
+    counters: CongestionMarks,
 }
 
 /// The packet being processed.
@@ -40,12 +42,6 @@ enum Passage {
     /// So many of them were sent, and none was acknowledged.
     Unconfirmed(u8),
     Confirmed,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Counters {
-    marks_received: u64,
-    echoes_received: u64,
 }
 
 impl Default for Passage {
@@ -81,10 +77,14 @@ impl CongestionNotification {
         self.marked = self.marked.filter(|&marked| Serial(marked).is_after(Serial(tsn)));
     }
 
-    /// Called when an ECNE was answered: CWR will report that marks up to `reduced` are.
-    pub(super) const fn owe_cwr(&mut self, reduced: u32) {
+    /// Processes ECNE: the window is reduced once per window of data, and CWR is due.
+    pub(super) fn on_ecne(&mut self, cx: &mut Context<'_>, recovery: &mut Recovery, tsn: u32) {
+        let unit = unwrap_u32(recovery.outstanding().cumulative(), tsn);
+        let Some(reduced) = CongestionEcho { unit }.answer(recovery, &mut cx.tracer()) else {
+            return;
+        };
         self.counters.echoes_received += 1;
-        self.reduced = Some(reduced);
+        self.reduced = Some(reduced as u32);
     }
 
     /// Called when data was acknowledged of which nothing had been sent twice.
@@ -124,9 +124,7 @@ impl CongestionNotification {
         self.reduced = self.reduced.filter(|&tsn| !writer.cwr(tsn));
     }
 
-    /// Adds the counters to `traffic`.
-    pub(super) const fn count(&self, traffic: &mut Traffic) {
-        traffic.marks_received += self.counters.marks_received;
-        traffic.echoes_received += self.counters.echoes_received;
+    pub(super) const fn counters(&self) -> CongestionMarks {
+        self.counters
     }
 }

@@ -30,7 +30,6 @@ mod transmit;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use rexmit_core::serial::unwrap_u32;
 use rexmit_core::trace::TraceEvent;
 use rexmit_core::{Ecn, Instant, Route};
 use rexmit_recovery::{AckError, AckOutcome, PathEvent, PathState, RecoveryConfig, Share, T3Event};
@@ -392,7 +391,9 @@ impl Association {
                     self.abort(cx, AbortCause::IllegalAsconfAck);
                 }
             }
-            Chunk::Ecne { lowest_tsn } if self.ecn.is_some() => self.on_ecne(cx, lowest_tsn),
+            Chunk::Ecne { lowest_tsn } if let Some(ecn) = &mut self.ecn => {
+                ecn.on_ecne(cx, &mut self.out.recovery, lowest_tsn);
+            }
             Chunk::Cwr { lowest_tsn } if let Some(ecn) = &mut self.ecn => ecn.on_cwr(lowest_tsn),
             // The first AUTH has covered the rest of the packet, this one included.
             Chunk::Auth(_) if self.auth.is_some() => {}
@@ -544,16 +545,6 @@ impl Association {
             && let Err(error) = self.inbound.on_forward_tsn(forward)
         {
             self.on_bad_data(cx, error);
-        }
-    }
-
-    /// Processes ECNE: the window is reduced once per window of data, and CWR is due.
-    fn on_ecne(&mut self, cx: &mut Context<'_>, lowest_tsn: u32) {
-        let recovery = &mut self.out.recovery;
-        let tsn = unwrap_u32(recovery.outstanding().cumulative(), lowest_tsn);
-        let reduced = recovery.on_congestion_echo(tsn, &mut cx.tracer());
-        if let (Some(reduced), Some(ecn)) = (reduced, &mut self.ecn) {
-            ecn.owe_cwr(reduced as u32);
         }
     }
 
