@@ -94,21 +94,25 @@ const LOSS_HEAD_START: u32 = 64;
 const OVERLOAD_PERCENT: u32 = 40;
 /// With more than this percentage lost redundant copies stop, since they may be what fills the queue.
 const COPIES_STOP_PERCENT: u32 = 30;
+/// After a mark copies pause for this many packets with new data: they resume where less than about 3 % are marked.
+const MARK_PACKETS: u8 = 32;
 /// With less than this percentage lost they resume.
 const COPIES_RESUME_PERCENT: u32 = 15;
 
-/// How many of the latest packets with new data were declared lost. Retransmissions do not count: a burst of
+/// How many of the latest packets with new data were declared lost, and whether one was marked. Retransmissions do not count: a burst of
 /// losses takes many of them.
 #[derive(Clone, Copy, Debug)]
 pub struct RecentLosses {
     sent: u32,
     lost: u32,
     forbid_copies: bool,
+    /// Packets with new data until copies may resume after a mark.
+    until_unmarked: u8,
 }
 
 impl Default for RecentLosses {
     fn default() -> Self {
-        Self { sent: LOSS_HEAD_START, lost: 0, forbid_copies: false }
+        Self { sent: LOSS_HEAD_START, lost: 0, forbid_copies: false, until_unmarked: 0 }
     }
 }
 
@@ -120,6 +124,7 @@ impl RecentLosses {
         }
         self.sent += 1;
         self.forbid_copies &= self.exceed(COPIES_RESUME_PERCENT);
+        self.until_unmarked = self.until_unmarked.saturating_sub(1);
     }
 
     /// Called when a packet was declared lost.
@@ -128,14 +133,20 @@ impl RecentLosses {
         self.forbid_copies |= self.exceed(COPIES_STOP_PERCENT);
     }
 
+    /// Called when a packet was marked by a router (ECN), which would have dropped it otherwise.
+    pub const fn on_marked(&mut self) {
+        self.until_unmarked = MARK_PACKETS;
+    }
+
     /// Whether the path is overloaded, whatever its delay.
     pub const fn show_overload(&self) -> bool {
         self.exceed(OVERLOAD_PERCENT)
     }
 
-    /// Whether the loss rate is so high that redundant copies may be its cause.
+    /// Whether the loss rate is so high that redundant copies may be its cause, or a router has marked one of the latest
+    /// packets.
     pub const fn forbid_copies(&self) -> bool {
-        self.forbid_copies
+        self.forbid_copies || self.until_unmarked > 0
     }
 
     const fn exceed(&self, percent: u32) -> bool {
@@ -262,5 +273,15 @@ mod tests {
         };
         let told = [2, 4, 2, 1, 2].map(&mut forbids);
         assert_eq!(told, [false, true, true, false, false]);
+    }
+
+    #[test]
+    fn copies_pause_for_some_packets_after_a_mark() {
+        let mut losses = RecentLosses::default();
+        (0..100).for_each(|_| losses.on_sent());
+        losses.on_marked();
+        let paused = (0..100).take_while(|_| losses.forbid_copies() && (losses.on_sent(), true).1);
+        assert_eq!(paused.count(), usize::from(MARK_PACKETS));
+        assert!(!losses.show_overload());
     }
 }

@@ -50,6 +50,8 @@ pub(crate) fn association<'py>(
         messages_failed payload_accepted_bytes payload_delivered_bytes duplicates_received sacks_sent
         sacks_received
     ],
+        marks_received = all.marks.marks_received,
+        echoes_received = all.marks.echoes_received,
         send_buffered_bytes = all.send_buffered_bytes,
         receive_buffered_bytes = all.receive_buffered_bytes,
         packets_lost = all.recovery.packets_lost,

@@ -1,11 +1,10 @@
 //! Loss recovery over the packets that were sent.
 //!
 //! This crate decides which data is lost and when it is retransmitted; it knows no wire format, no socket and no clock. A
-//! protocol numbers what it sends in *units* (SCTP: a DATA chunk, numbered by its unwrapped TSN; TCP: a segment's
-//! worth of the stream, numbered in the order of first sending). It asks [`LossRecovery`] what goes into the next
-//! packet, and hands it acknowledgements and time. The crate `rexmit-congestion` has the windows of paths, and
-//! `rexmit-deadline` plans the copies of data with a deadline. With the feature `serde`, the crate `serde` can read and write
-//! configurations, and write statistics.
+//! protocol numbers what it sends in *units* (SCTP: a DATA chunk, numbered by its unwrapped TSN; TCP: a segment's worth of the
+//! stream, numbered in the order of first sending). It asks [`LossRecovery`] what goes into the next packet, and hands it
+//! acknowledgements and time. The crate `rexmit-congestion` has the windows of paths, and `rexmit-deadline` plans the copies of
+//! data with a deadline. With the feature `serde`, the crate `serde` can read and write configurations, and write statistics.
 //!
 //! | module | owns |
 //! |---|---|
@@ -46,8 +45,9 @@ pub use outstanding::{Flight, LOG_CAPACITY, NewUnit, Outstanding, Unit, UnitStat
 pub use paths::{Path, PathState, Paths, Reach};
 pub use probe::{Share, Unanswered};
 pub use recovery::{
-    Abandoned, Ack, AckError, AckOutcome, LossRecovery, Next, OpenPacket, PathChange, PathEvent,
-    PathFigures, RttSource, SetupEvent, Skipped, T3Event, Timeout, TimeoutKind, Written,
+    Abandoned, Ack, AckError, AckOutcome, CongestionEcho, LossRecovery, Next, OpenPacket,
+    PathChange, PathEvent, PathFigures, RttSource, SetupEvent, Skipped, T3Event, Timeout,
+    TimeoutKind, Written,
 };
 pub use redundancy::{BundleRoom, SharedSpending};
 pub use rexmit_congestion::{

@@ -360,8 +360,7 @@ impl<P> State<P> {
         !self.paths.is_one() && self.config.sctp.retransmission_destination.is_chosen_late()
     }
 
-    /// Allows one packet of the units declared lost on `path` to be retransmitted beyond the window (RFC 9260
-    /// §7.2.4 rule 3).
+    /// Allows one packet of the units declared lost on `path` to be retransmitted beyond the window (RFC 9260 §7.2.4 rule 3).
     pub(crate) fn retransmit_now(&mut self, path: u8) {
         let to = if self.paths.is_one() { path } else { self.destination(path, false) };
         self.paths[to].gate.open_for_retransmission();
@@ -469,8 +468,7 @@ impl<P> State<P> {
         }
     }
 
-    /// As [`LossRecovery::may_take`](crate::LossRecovery::may_take). A path with nothing outstanding may always
-    /// send something.
+    /// As [`LossRecovery::may_take`](crate::LossRecovery::may_take). A path with nothing outstanding may always send something.
     pub(crate) fn may_take(&self, path: u8, user_bytes: u64, peer: PeerWindow) -> bool {
         let Some(cmt) = self.cmt() else { return true };
         let under_way = self.outstanding.on(path).user_bytes;

@@ -59,9 +59,8 @@ impl ThinTest {
         }
     }
 
-    /// An upper bound of the packets in flight of a thin stream, for [`ThinTest::PacketsInFlight`] and
-    /// [`ThinTest::Linux`]. It holds until another packet is declared lost, because packets sent meanwhile
-    /// only lower the loss rate.
+    /// An upper bound of the packets in flight of a thin stream, for [`ThinTest::PacketsInFlight`] and [`ThinTest::Linux`]. It
+    /// holds until another packet is declared lost, because packets sent meanwhile only lower the loss rate.
     pub(crate) fn most_when_thin(pttfr: u8, sent: u64, lost: u64) -> u32 {
         const LINUX: u64 = 3;
         let bound = (u64::from(pttfr) + 1).saturating_mul(sent.max(1));

@@ -15,7 +15,8 @@
 //! - A path is an address of the peer whose scope fits, with the local address nearest to it. It gets data
 //!   once it has answered a HEARTBEAT (RFC 9260 §5.4), or if the application has named it.
 //! - Extensions: partial reliability (RFC 3758, RFC 7496), stream reset (RFC 6525), interleaved messages with
-//!   stream schedulers (RFC 8260), and dynamic addresses (RFC 5061) with authenticated chunks (RFC 4895).
+//!   stream schedulers (RFC 8260), dynamic addresses (RFC 5061) with authenticated chunks (RFC 4895), and explicit congestion
+//!   notification (RFC 3168, RFC 4960 appendix A).
 //!   Each can be disabled.
 //!
 //! # Where it departs from a SHOULD of RFC 9260
@@ -62,7 +63,8 @@ pub use rexmit_core::{Instant, Machine, Route, Seed, trace};
 pub use rexmit_recovery::PathState;
 pub use rexmit_recovery::public as recovery;
 pub use statistics::{
-    AssociationStatistics, EndpointStatistics, PathMtuState, PathStatistics, Traffic,
+    AssociationStatistics, CongestionMarks, EndpointStatistics, PathMtuState, PathStatistics,
+    Traffic,
 };
 pub use streams::{DEFAULT_PRIORITY, Scheduling};
 

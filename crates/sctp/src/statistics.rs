@@ -15,6 +15,9 @@ pub struct AssociationStatistics {
     /// The traffic.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub traffic: Traffic,
+    /// Packets that routers marked.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub marks: CongestionMarks,
     /// Losses and retransmissions.
     pub recovery: RecoveryStatistics,
     /// Whether the association is thin, not counting the streams that were singled out.
@@ -66,6 +69,17 @@ pub struct Traffic {
     pub ack_copies_sent: u64,
     /// SACKs received.
     pub sacks_received: u64,
+}
+
+/// Packets of an association that routers marked instead of dropping them (ECN).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
+#[non_exhaustive]
+pub struct CongestionMarks {
+    /// Packets with data received that were marked.
+    pub marks_received: u64,
+    /// Reports received that packets of ours were marked.
+    pub echoes_received: u64,
 }
 
 /// One path of an association.

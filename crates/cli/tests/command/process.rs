@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_rexmit");
@@ -14,6 +15,8 @@ pub(crate) struct Rexmit {
     /// The first line of its standard error, if the test waited for it.
     told: String,
     stdout: Option<JoinHandle<Vec<u8>>>,
+    /// Gets a value when the process prints its first line on standard output.
+    first_line: mpsc::Receiver<()>,
     stderr: BufReader<ChildStderr>,
 }
 
@@ -60,14 +63,19 @@ impl Rexmit {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut stdout = child.stdout.take().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let (has_line, first_line) = mpsc::channel();
         let stdout = Some(std::thread::spawn(move || {
             let mut bytes = Vec::new();
+            if stdout.read_until(b'\n', &mut bytes).unwrap() > 0 {
+                // A test that does not wait for it may have ended.
+                let _ = has_line.send(());
+            }
             stdout.read_to_end(&mut bytes).unwrap();
             bytes
         }));
         let stderr = BufReader::new(child.stderr.take().unwrap());
-        Self { child, told: String::new(), stdout, stderr }
+        Self { child, told: String::new(), stdout, first_line, stderr }
     }
 
     /// Starts a subcommand that listens on a free port of 127.0.0.1, and returns the address.
@@ -98,6 +106,11 @@ impl Rexmit {
     /// Waits until it prints `what` on standard error.
     pub(crate) fn wait_for(&mut self, what: &str) {
         while !self.next_line().contains(what) {}
+    }
+
+    /// Waits until it has printed a line on standard output.
+    pub(crate) fn wait_for_output(&self) {
+        self.first_line.recv().expect("it ended without a line of output");
     }
 
     /// The next line that it prints on standard error.

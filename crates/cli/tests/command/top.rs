@@ -191,8 +191,7 @@ fn top_says_when_the_program_has_ended() {
         Rexmit::listen_idle("listen 127.0.0.1:0 --unencrypted --metrics 127.0.0.1:0");
     let metrics = metrics_of(&mut listener);
     let top = Rexmit::start_idle(["top", &metrics, "--json"]);
-    // Its first request was answered if a second reader is answered after it connected.
-    run(&format!("top {metrics} --once")).text();
+    top.wait_for_output();
     listener.signal("INT");
     listener.end();
     let ended = top.end();

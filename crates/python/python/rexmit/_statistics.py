@@ -104,6 +104,8 @@ class Statistics:
         DATA chunks received more than once.
     sacks_sent, sacks_received : int
         Acknowledgements (SACK chunks).
+    marks_received, echoes_received : int
+        Packets with data received that a router had marked (ECN), and reports that packets sent were marked.
     send_buffered_bytes, receive_buffered_bytes : int
         Bytes now in the buffers: accepted and not acknowledged; received and not taken by the application.
     packets_lost, timeouts : int
@@ -128,6 +130,8 @@ class Statistics:
     duplicates_received: int
     sacks_sent: int
     sacks_received: int
+    marks_received: int
+    echoes_received: int
     send_buffered_bytes: int
     receive_buffered_bytes: int
     packets_lost: int

@@ -44,9 +44,8 @@ pub enum Reordering {
     Fixed,
     /// The measured reordering of the path, but at least `missing_reports` (RR-SCTP §4.3).
     Adaptive {
-        /// The initial `pef`, in percent, at most 100: the share of reordered packets that the threshold is
-        /// to save from a spurious retransmission. It is adapted to the cost of spurious retransmissions and
-        /// of avoidable timeouts.
+        /// The initial `pef`, in percent, at most 100: the share of reordered packets that the threshold is to save from a
+        /// spurious retransmission. It is adapted to the cost of spurious retransmissions and of avoidable timeouts.
         percentile: u8,
     },
 }
@@ -210,9 +209,8 @@ config! {
         /// receive window, so that a slow path with a long queue cannot fill the whole window (Dreibholz,
         /// Becke, Rathgeb and Tüxen 2010). Data that has arrived out of order counts for no path.
         pub split_buffer: bool,
-        /// Blocking estimation: no new data is sent over a slower path if faster paths would have to wait for
-        /// the peer's window because of it, since their data could not be delivered before it (BLEST: Ferlin,
-        /// Alay, Mehani and Boreli 2016).
+        /// Blocking estimation: no new data is sent over a slower path if faster paths would have to wait for the peer's window
+        /// because of it, since their data could not be delivered before it (BLEST: Ferlin, Alay, Mehani and Boreli 2016).
         pub avoid_blocking: bool,
         /// How the windows of the paths are coupled, which requires
         /// [`CongestionControl::Rfc9260`](crate::CongestionControl::Rfc9260). `None`: each path's window is that of an

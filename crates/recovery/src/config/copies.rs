@@ -80,9 +80,8 @@ config! {
         /// the original count as delayed copies: when the probe timer expires, only those still missing are sent.
         #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::table_or_off"))]
         pub of_retransmissions: Option<RetransmissionCopies>,
-        /// A unit is copied once if no new unit follows within this time, so that the last message of a burst
-        /// does not wait for the probe timer; `None` is off. On a stream whose messages are farther apart,
-        /// every message is sent twice.
+        /// A unit is copied once if no new unit follows within this time, so that the last message of a burst does not wait for
+        /// the probe timer; `None` is off. On a stream whose messages are farther apart, every message is sent twice.
         #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::optional_duration"))]
         pub of_last_after: Option<Duration>,
     }

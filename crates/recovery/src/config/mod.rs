@@ -228,8 +228,7 @@ config! {
     pub struct ThinSctpConfig {
         /// Whether DATA chunks ask the peer to acknowledge without delay (the I bit, RFC 7053).
         pub sack_immediately: bool,
-        /// Whether a HEARTBEAT measures the round trip when the ACK of retransmitted data cannot; at most one
-        /// per timeout.
+        /// Whether a HEARTBEAT measures the round trip when the ACK of retransmitted data cannot; at most one per timeout.
         pub heartbeat_samples: bool,
         /// Whether each stream is thin or not by its own packets in flight, whatever other streams have in
         /// flight. Up to 31 streams get a group of their own when they are first used; all further streams
@@ -287,18 +286,16 @@ config! {
         pub linear_timeouts: Option<NonZeroU8>,
         /// M4, T2: whether a unit is declared lost at the first missing report or duplicate ACK (Petlund 2009 §5.4).
         pub first_indication: bool,
-        /// RDB: a packet with new data also carries copies of units in flight (Petlund 2008; Petlund 2009 §8);
-        /// `None` is off.
+        /// RDB: a packet with new data also carries copies of units in flight (Petlund 2008; Petlund 2009 §8); `None` is off.
         #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::table_or_off"))]
         pub bundling: Option<BundlingConfig>,
         /// Whether the window is not reduced for a loss that a copy repaired, as in RDB as published: a bundled
         /// copy, a delayed one, or one that a deadline needed.
         pub loss_hiding: bool,
-        /// Whether RTT samples include the ACK delay of the receiver, so that the retransmission timeout
-        /// exceeds it. If most ACKs cover several packets, the sample is taken from the oldest of them, at
-        /// which T3-rtx starts, not from the newest. And a duplicate report, which proves that both
-        /// transmissions of a packet arrived, gives a sample of the first: Karn's algorithm forbids ambiguous
-        /// samples, and this one is not. Off by default, on in `interactive`.
+        /// Whether RTT samples include the ACK delay of the receiver, so that the retransmission timeout exceeds it. If most
+        /// ACKs cover several packets, the sample is taken from the oldest of them, at which T3-rtx starts, not from the
+        /// newest. And a duplicate report, which proves that both transmissions of a packet arrived, gives a sample of the
+        /// first: Karn's algorithm forbids ambiguous samples, and this one is not. Off by default, on in `interactive`.
         pub ack_delay_samples: bool,
         /// The probe timer, which retransmits each packet that is not acknowledged in time (compare the PTO
         /// of RFC 9002 §6.2); `None` leaves losses to T3-rtx and missing reports.

@@ -15,10 +15,9 @@ const MOST: Duration = Duration::from_secs(60);
 
 config! {
     const
-    /// The probe timer of a thin stream: each packet that is not acknowledged in time is retransmitted. It
-    /// detects every loss, also of a retransmission, after a round trip and the margin. A lost ACK that no
-    /// later ACK makes up for costs a spurious retransmission. Off by default
-    /// ([`ThinConfig::probe_timer`](crate::ThinConfig::probe_timer)).
+    /// The probe timer of a thin stream: each packet that is not acknowledged in time is retransmitted. It detects every loss,
+    /// also of a retransmission, after a round trip and the margin. A lost ACK that no later ACK makes up for costs a spurious
+    /// retransmission. Off by default ([`ThinConfig::probe_timer`](crate::ThinConfig::probe_timer)).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct ProbeConfig {

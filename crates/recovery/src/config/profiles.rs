@@ -136,9 +136,8 @@ impl RecoveryConfig {
         }
     }
 
-    /// `thin-2009`: [`lksctp`](Self::lksctp) with the four mechanisms for thin streams as published (Petlund
-    /// 2009). Its timeout does not include the ACK delay of the receiver: a receiver that delays ACKs by 200
-    /// ms gets half of the data twice.
+    /// `thin-2009`: [`lksctp`](Self::lksctp) with the four mechanisms for thin streams as published (Petlund 2009). Its timeout
+    /// does not include the ACK delay of the receiver: a receiver that delays ACKs by 200 ms gets half of the data twice.
     #[must_use]
     pub fn thin_2009() -> Self {
         let thin = ThinConfig { ack_delay_samples: false, ..ThinConfig::M1_TO_M4 };
@@ -183,9 +182,8 @@ impl RecoveryConfig {
         Self { spurious, ..Self::rfc9260() }
     }
 
-    /// `interactive`, the default of SCTP: a thin stream retransmits data that is not acknowledged after a
-    /// round trip and the measured jitter (probe timer). RACK detects the losses of other streams, and
-    /// spurious retransmissions are undone.
+    /// `interactive`, the default of SCTP: a thin stream retransmits data that is not acknowledged after a round trip and the
+    /// measured jitter (probe timer). RACK detects the losses of other streams, and spurious retransmissions are undone.
     #[must_use]
     pub fn interactive() -> Self {
         Self {
@@ -289,8 +287,7 @@ impl RecoveryConfig {
         }
     }
 
-    /// `tcp-rr`: [`tcp_sack`](Self::tcp_sack), robust to reordering and to sudden delays (RR-TCP), with
-    /// Eifel detection.
+    /// `tcp-rr`: [`tcp_sack`](Self::tcp_sack), robust to reordering and to sudden delays (RR-TCP), with Eifel detection.
     #[must_use]
     pub fn tcp_rr() -> Self {
         let robust = Self::tcp_sack().robust();

@@ -16,8 +16,7 @@ use std::time::Duration;
 /// The least time between a transmission and its early retransmission, as FreeBSD set it by default.
 pub(super) const LEAST_WAIT: Duration = Duration::from_millis(250);
 
-/// The timeout of the timer: SRTT + 2 RTTVAR, or a quarter of RTO.Initial without an RTT sample; at least
-/// [`LEAST_WAIT`].
+/// The timeout of the timer: SRTT + 2 RTTVAR, or a quarter of RTO.Initial without an RTT sample; at least [`LEAST_WAIT`].
 pub(super) fn early_wait(rtt: &RttEstimator, config: &RtoConfig) -> Duration {
     let wait = match *rtt {
         RttEstimator::Unmeasured => config.initial / 4,

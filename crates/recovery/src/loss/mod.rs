@@ -255,8 +255,7 @@ impl LossDetector {
         }
     }
 
-    /// Called when gap ack blocks reported `newly_acked` units for the first time, of which `late`
-    /// (ascending) were overtaken.
+    /// Called when gap ack blocks reported `newly_acked` units for the first time, of which `late` (ascending) were overtaken.
     pub(crate) fn on_late_units<P>(
         &mut self,
         late: &[LateUnit],
@@ -453,8 +452,7 @@ struct Overtaken {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct OfPath {
-    /// The highest acknowledged unit that was sent over this path, and the highest in the ACK being
-    /// processed; 0 if none.
+    /// The highest acknowledged unit that was sent over this path, and the highest in the ACK being processed; 0 if none.
     highest_acked: u64,
     highest_newly_acked: u64,
 }

@@ -1,6 +1,5 @@
-//! RACK (RFC 8985 §6.2): a packet is lost if a packet sent later has arrived, and a round trip and the
-//! reordering window have passed since it was sent. The tail loss probes of §7 are not implemented: thin
-//! streams have the probe timer.
+//! RACK (RFC 8985 §6.2): a packet is lost if a packet sent later has arrived, and a round trip and the reordering window have
+//! passed since it was sent. The tail loss probes of §7 are not implemented: thin streams have the probe timer.
 
 use std::time::Duration;
 
@@ -68,8 +67,7 @@ impl Rack {
         self.min_rtt.map(|(current, before, _)| current.min(before))
     }
 
-    /// Step 4: called when an ACK reports a duplicate, with units up to `highest` sent. Widens the window
-    /// once per round trip.
+    /// Step 4: called when an ACK reports a duplicate, with units up to `highest` sent. Widens the window once per round trip.
     pub(crate) fn on_duplicate(&mut self, cumulative: u64, highest: u64) {
         if self.round.is_none_or(|round| cumulative >= round) {
             self.round = Some(highest);

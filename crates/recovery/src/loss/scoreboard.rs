@@ -59,9 +59,8 @@ impl Scoreboard {
                 }
             });
         }
-        // RFC 6675 §5 step 2: the first hole is lost, and something above was reported just now. It may have
-        // been declared lost, and retransmitted, in the recovery before: what was sent after that began is
-        // another window.
+        // RFC 6675 §5 step 2: the first hole is lost, and something above was reported just now. It may have been declared
+        // lost, and retransmitted, in the recovery before: what was sent after that began is another window.
         let newest = range.highest_newly_acked;
         let is_reported = newest.is_some_and(|unit| unit > range.cumulative) || !lost.is_empty();
         let begins_recovery = !is_recovering && is_reported && self.is_lost(first);

@@ -37,8 +37,7 @@ impl Tolerance {
         self.paths.get_or_insert_with(path, || Evidence::new(standard, percentile))
     }
 
-    /// Called when a unit of `path` is declared lost. Without evidence of reordering there is nothing to
-    /// weigh it against.
+    /// Called when a unit of `path` is declared lost. Without evidence of reordering there is nothing to weigh it against.
     pub(super) fn on_lost(&mut self, path: u8) {
         self.paths.get_mut(path).into_iter().for_each(|evidence| evidence.on_lost(1));
     }
@@ -121,8 +120,7 @@ impl Tolerance {
     }
 }
 
-/// The most missing reports that the oldest unit can get: the number of packets sent after it; `u16::MAX` if
-/// there are none.
+/// The most missing reports that the oldest unit can get: the number of packets sent after it; `u16::MAX` if there are none.
 fn most_reports<P>(state: &State<P>) -> u16 {
     let outstanding = &state.outstanding;
     let oldest = outstanding.unit(outstanding.cumulative() + 1);
@@ -193,8 +191,7 @@ impl Histogram {
     }
 }
 
-/// A loss threshold that follows the reordering of the path (RR-SCTP §4.3; RR-TCP: Zhang, Karp,
-/// Floyd, Peterson, ICNP 2003).
+/// A loss threshold that follows the reordering of the path (RR-SCTP §4.3; RR-TCP: Zhang, Karp, Floyd, Peterson, ICNP 2003).
 ///
 /// A unit that arrives after `crf` reports of it missing *needed* a threshold of `crf + 1`, the threshold being the
 /// number of reports after which a unit is declared lost. The threshold is the percentile `pef` of a histogram of the
@@ -205,23 +202,20 @@ impl Histogram {
 /// standard threshold would have avoided, by as many steps as the timeout costs more than a spurious fast
 /// retransmit. The cost of either is the number of packets that were not sent because of it.
 ///
-/// The threshold is never below the standard one. If it exceeded the number of packets sent after a missing
-/// one, only a timeout would detect the loss; so when no packet is in flight whose ACK could report the unit
-/// again, the standard threshold applies. RR-SCTP bounds the threshold by the flight size minus one instead;
-/// this rule also works if ACKs are lost.
+/// The threshold is never below the standard one. If it exceeded the number of packets sent after a missing one, only a timeout
+/// would detect the loss; so when no packet is in flight whose ACK could report the unit again, the standard threshold applies.
+/// RR-SCTP bounds the threshold by the flight size minus one instead; this rule also works if ACKs are lost.
 ///
 /// # Together with thin streams
-/// With M4, the first report declares a unit of a thin stream lost, because loss is more probable than
-/// reordering. On a path that reorders, a thin stream waits for more reports: the histogram then includes all
-/// values above one, and losses, as gaps that waiting would not have closed. The thin threshold is the least
-/// value that at most `1 - pef` of all these gaps exceeded by reordering. It is one without evidence or if
-/// losses prevail, and at most the standard threshold.
+/// With M4, the first report declares a unit of a thin stream lost, because loss is more probable than reordering. On a path
+/// that reorders, a thin stream waits for more reports: the histogram then includes all values above one, and losses, as gaps
+/// that waiting would not have closed. The thin threshold is the least value that at most `1 - pef` of all these gaps exceeded
+/// by reordering. It is one without evidence or if losses prevail, and at most the standard threshold.
 ///
 /// # Memory and age
-/// The histogram has a fixed size: values up to 31 each by itself, then 16 per octave, so that a
-/// value is known to within 1/16, and everything beyond 4095 as that. Every [`AGE`] units delivered
-/// halve the estimate, so that a path that no longer reorders is trusted again; so does a
-/// spurious timeout when the first round trip after it is measured: the packets may have taken to
+/// The histogram has a fixed size: values up to 31 each by itself, then 16 per octave, so that a value is known to within 1/16,
+/// and everything beyond 4095 as that. Every [`AGE`] units delivered halve the estimate, so that a path that no longer reorders
+/// is trusted again; so does a spurious timeout when the first round trip after it is measured: the packets may have taken to
 /// another path (RFC 4015 §3.6). Another address is another path, of which nothing is known.
 #[derive(Clone, Debug)]
 pub(crate) struct Evidence {

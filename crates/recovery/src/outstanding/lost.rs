@@ -103,8 +103,7 @@ impl<P> Outstanding<P> {
         })
     }
 
-    /// Returns `unit` to flight, because the receiver no longer reports it after acknowledging it above the
-    /// cumulative point.
+    /// Returns `unit` to flight, because the receiver no longer reports it after acknowledging it above the cumulative point.
     pub(super) fn renege(&mut self, unit: u64) {
         let Some(u) = self.unit_mut(unit).filter(|u| u.state == UnitState::Acknowledged) else {
             return; // An abandoned unit stays abandoned.
@@ -165,8 +164,7 @@ impl<P> Outstanding<P> {
         Some(Abandoned { path, sent_over: last.path, was_lost: state != UnitState::InFlight })
     }
 
-    /// Ends the role of `unit` as a window probe, because the peer's window is open again. Returns whether it
-    /// is in flight.
+    /// Ends the role of `unit` as a window probe, because the peer's window is open again. Returns whether it is in flight.
     pub(crate) fn end_probe(&mut self, unit: u64) -> bool {
         let Some(u) = self.unit_mut(unit) else { return false };
         u.is_probe = false;

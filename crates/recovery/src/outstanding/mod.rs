@@ -42,10 +42,9 @@ pub struct Outstanding<P> {
     packets: SentPackets,
     paths: Vec<PathUnits>,
     history: History,
-    /// The number of transmissions, and of units that the receiver dropped after acknowledging them above the
-    /// cumulative point (RFC 9260 §6.2.1). Each transmission can be dropped once: a receiver that drops more
-    /// acknowledged data that it did not have, and following it would cost work for every outstanding unit at
-    /// every ACK.
+    /// The number of transmissions, and of units that the receiver dropped after acknowledging them above the cumulative point
+    /// (RFC 9260 §6.2.1). Each transmission can be dropped once: a receiver that drops more acknowledged data that it did not
+    /// have, and following it would cost work for every outstanding unit at every ACK.
     sent: u64,
     dropped: u64,
     /// `FlightSize` (RFC 5681 §2).
@@ -482,15 +481,13 @@ impl<P> Outstanding<P> {
         self.user_bytes_in_flight
     }
 
-    /// User bytes in flight or waiting to be retransmitted, for which the peer's receive window needs room
-    /// before any new data.
+    /// User bytes in flight or waiting to be retransmitted, for which the peer's receive window needs room before any new data.
     #[must_use]
     pub const fn user_bytes_to_arrive(&self) -> u64 {
         self.user_bytes_in_flight + self.user_bytes_lost
     }
 
-    /// Whether gap ack blocks are still trusted: the receiver has not dropped more acknowledged data than was
-    /// sent to it.
+    /// Whether gap ack blocks are still trusted: the receiver has not dropped more acknowledged data than was sent to it.
     #[must_use]
     pub const fn believes_reports(&self) -> bool {
         self.dropped <= self.sent

@@ -143,8 +143,7 @@ impl Repeats {
         (u8::try_from(count).unwrap_or(u8::MAX), latest)
     }
 
-    /// The first redundant copies, until the unit is acknowledged, and whether the receiver reported the
-    /// unit as a duplicate.
+    /// The first redundant copies, until the unit is acknowledged, and whether the receiver reported the unit as a duplicate.
     pub(crate) fn take_first_copy(&mut self) -> Option<(FirstCopy, bool)> {
         self.standing_from = self.list.len();
         let first = self.copied.take()?;
@@ -256,8 +255,7 @@ impl History {
         self.lowest_outstanding = self.lowest_outstanding.min(unit);
     }
 
-    /// Forgets the oldest transmission of the lowest delivered unit, and returns its episode; `None` if
-    /// there is no such unit.
+    /// Forgets the oldest transmission of the lowest delivered unit, and returns its episode; `None` if there is no such unit.
     pub(super) fn forget_oldest_delivered(&mut self) -> Option<Option<EpisodeId>> {
         let mut entry = self.delivered.first_entry()?;
         let episode = entry.get_mut().forget_oldest()?;

@@ -19,8 +19,7 @@ pub struct NewUnit {
     pub user_bytes: u32,
     /// The group whose mechanisms apply to the unit.
     pub group: u8,
-    /// Whether the unit probes a closed receive window. A missing ACK then does not show a loss: only T3-rtx
-    /// retransmits it.
+    /// Whether the unit probes a closed receive window. A missing ACK then does not show a loss: only T3-rtx retransmits it.
     pub is_probe: bool,
     /// Whether data sent later waits for it at the receiver.
     pub is_ordered: bool,
@@ -175,9 +174,8 @@ impl<P> Outstanding<P> {
 
 /// Repeated transmissions.
 impl<P> Outstanding<P> {
-    /// Remembers that `unit`, which was last sent in `packet`, is retransmitted in `episode`. Beyond
-    /// [`LOG_CAPACITY`], or if it is too old, the oldest transmission of the lowest unit is forgotten; returns its
-    /// episode.
+    /// Remembers that `unit`, which was last sent in `packet`, is retransmitted in `episode`. Beyond [`LOG_CAPACITY`], or if it
+    /// is too old, the oldest transmission of the lowest unit is forgotten; returns its episode.
     pub(crate) fn remember_repeat(
         &mut self,
         now: Instant,

@@ -45,8 +45,7 @@ const PATH_PRIOR: f64 = 16.0;
 const FIRST_LOSS: f64 = 0.01;
 /// The loss rate assumed for a path right after it has lost a packet.
 const STILL_FAILING: f64 = 0.5;
-/// The path of a loss is preferred for the retransmission if its loss rate after a loss is lower than another's by this
-/// factor.
+/// The path of a loss is preferred for the retransmission if its loss rate after a loss is lower than another's by this factor.
 const SAME_ADVANTAGE: f64 = 2.0;
 /// The share of messages that is the tail.
 const TAIL: f64 = 0.01;

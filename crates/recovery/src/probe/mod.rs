@@ -1,11 +1,10 @@
 //! The probe timer of thin streams (compare RFC 9002 §6.2): a packet whose ACK does not come in time is retransmitted.
 //!
-//! Each packet has its own timeout, which runs from when it was sent, or from the latest of its redundant
-//! copies if enough of these were bundled with newer packets. Unlike QUIC's PTO, it does not restart when
-//! later packets are sent. The timer covers only streams that are thin while the window has room: a sender
-//! that fills its window also fills queues, and has ACKs of later packets. With `by_stream`, it also covers a
-//! thin stream beside others that fill the window. A packet that the timer covers is declared lost by it or
-//! T3-rtx only, unless the receiver delays ACKs: then later packets may show a loss sooner.
+//! Each packet has its own timeout, which runs from when it was sent, or from the latest of its redundant copies if enough of
+//! these were bundled with newer packets. Unlike QUIC's PTO, it does not restart when later packets are sent. The timer covers
+//! only streams that are thin while the window has room: a sender that fills its window also fills queues, and has ACKs of
+//! later packets. With `by_stream`, it also covers a thin stream beside others that fill the window. A packet that the timer
+//! covers is declared lost by it or T3-rtx only, unless the receiver delays ACKs: then later packets may show a loss sooner.
 //!
 //! # Silent paths
 //! A path without ACKs for [`ProbeConfig::silence`] is silent. Instead of a timeout per packet, one probe is sent per
@@ -37,8 +36,7 @@ use crate::outstanding::{AckedUnit, FirstTransmission, PacketNumber, Unit};
 use crate::paths::PerPath;
 use crate::state::State;
 
-/// At most this many packets are searched for the earliest one that the timer covers; some may be of streams
-/// that are not thin.
+/// At most this many packets are searched for the earliest one that the timer covers; some may be of streams that are not thin.
 const MAX_LOOK_AHEAD: usize = 64;
 /// Rounds of unanswered probes with a constant timeout; each further round doubles it. On a short path,
 /// hundreds of rounds would fit into the silence that is tolerated.
@@ -114,14 +112,12 @@ struct PathProbe {
     unreported: Report,
     /// When the latest packet was sent.
     last_sent_at: Instant,
-    /// The timer does not expire before this time, because its last expiry came late or most connections are
-    /// unanswered.
+    /// The timer does not expire before this time, because its last expiry came late or most connections are unanswered.
     not_before: Instant,
     /// The first timeout of the packets whose probes are delayed because the timer was late or most connections are
     /// unanswered; far in the future without such packets.
     first_due_at: Instant,
-    /// Whether the stream of the last acknowledged unit was thin. If not, T3-rtx alone retransmits while the
-    /// path is silent.
+    /// Whether the stream of the last acknowledged unit was thin. If not, T3-rtx alone retransmits while the path is silent.
     was_thin: bool,
     ack: AckedPackets,
     /// The time from the latest transmission of the handshake's packet to its answer: the only one that certainly comes
@@ -666,8 +662,7 @@ impl PathProbe {
             .unwrap_or_default()
     }
 
-    /// A lower bound of the round trip time. If all samples may contain the ACK delay, it is taken from that
-    /// of the handshake.
+    /// A lower bound of the round trip time. If all samples may contain the ACK delay, it is taken from that of the handshake.
     fn rtt_lower_bound(&self) -> Option<Duration> {
         let at_once = self.setup_rtt().map_or(Duration::MAX, |rtt| rtt - rtt / 4);
         self.samples.rtt_lower_bound().map(|shortest| shortest.min(at_once))
@@ -684,8 +679,7 @@ impl AckedPackets {
     }
 }
 
-/// The round of a packet in the probe timer. It follows from the packet's highest unit, which is new data if
-/// there is any.
+/// The round of a packet in the probe timer. It follows from the packet's highest unit, which is new data if there is any.
 fn round_of<P>(state: &State<P>, packet: PacketNumber) -> Round {
     let packet = state.outstanding.packets().packet(packet);
     let highest = packet.and_then(|packet| state.outstanding.unit(packet.highest));

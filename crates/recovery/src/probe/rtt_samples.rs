@@ -6,13 +6,12 @@
 //! to zero, and on a path with jitter it covers all but a configured share of the samples.
 //!
 //! # How many probes may be early
-//! [`ProbeConfig::late_per_mille`] is the share of packets that may be retransmitted while their ACK is on
-//! its way. Every first transmission has this risk, a retransmission only when there is one: if the share r
-//! of packets is retransmitted, early shares a and b cost a + r·b. A message that is lost twice waits for
-//! both timeouts, w(a) + w(b). If the tail of round trip times falls exponentially, w is c·ln(1/a), and at a
-//! given cost the sum is least for a = r·b, that is, half of the cost for each, whatever c and r are. (With a
-//! normal distribution, whose tail is thinner, the optimum has less for the first: with 5 ms of jitter each
-//! way and r = 5 % that would save 0.3 of 27 ms.) So a first transmission may be early with half of the
+//! [`ProbeConfig::late_per_mille`] is the share of packets that may be retransmitted while their ACK is on its way. Every first
+//! transmission has this risk, a retransmission only when there is one: if the share r of packets is retransmitted, early
+//! shares a and b cost a + r·b. A message that is lost twice waits for both timeouts, w(a) + w(b). If the tail of round trip
+//! times falls exponentially, w is c·ln(1/a), and at a given cost the sum is least for a = r·b, that is, half of the cost for
+//! each, whatever c and r are. (With a normal distribution, whose tail is thinner, the optimum has less for the first: with 5
+//! ms of jitter each way and r = 5 % that would save 0.3 of 27 ms.) So a first transmission may be early with half of the
 //! share, and a retransmission with that half divided by r: its timeout is far shorter at the same cost.
 //!
 //! # Lost and delayed ACKs

@@ -526,8 +526,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             let ack = self.paths[usize::from(path)];
             let state = &mut self.recovery.state;
             let is_running = state.paths[path].t3.is_running();
-            // T3-rtx stops when nothing is outstanding (R2), and restarts when the earliest unit is acknowledged
-            // (R3).
+            // T3-rtx stops when nothing is outstanding (R2), and restarts when the earliest unit is acknowledged (R3).
             if state.outstanding.on(path).outstanding == 0 {
                 state.paths[path].t3.stop();
                 state.paths[path].gate.close();

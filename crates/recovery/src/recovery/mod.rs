@@ -7,6 +7,7 @@
 
 mod ack;
 mod addresses;
+mod congestion_echo;
 mod diversity;
 mod duplicate_acks;
 mod episodes;
@@ -27,6 +28,7 @@ use rexmit_deadline::Planner;
 
 pub use ack::{Ack, AckError, AckOutcome, Skipped};
 pub use addresses::{PathChange, PathEvent, SetupEvent};
+pub use congestion_echo::CongestionEcho;
 pub use packet::{Next, OpenPacket, Written};
 use permission::Permission;
 pub use timeout::{T3Event, Timeout, TimeoutKind};
@@ -196,9 +198,8 @@ impl<P> LossRecovery<P> {
         Ok(set)
     }
 
-    /// Whether `user_bytes` of new data may be sent over `path`, given the data on other paths and the peer's
-    /// window; see [`CmtConfig::split_buffer`](crate::CmtConfig::split_buffer) and
-    /// [`avoid_blocking`](crate::CmtConfig::avoid_blocking).
+    /// Whether `user_bytes` of new data may be sent over `path`, given the data on other paths and the peer's window; see
+    /// [`CmtConfig::split_buffer`](crate::CmtConfig::split_buffer) and [`avoid_blocking`](crate::CmtConfig::avoid_blocking).
     #[must_use]
     pub fn may_take(&self, path: u8, user_bytes: u64, peer: PeerWindow) -> bool {
         self.state.may_take(path, user_bytes, peer)

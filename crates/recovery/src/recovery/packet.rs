@@ -1,5 +1,4 @@
-//! Filling a packet: units declared lost, units bundled with them, redundant copies, then new data (RFC 9260
-//! §6.1 C, E).
+//! Filling a packet: units declared lost, units bundled with them, redundant copies, then new data (RFC 9260 §6.1 C, E).
 
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, SentRun, TraceEvent, Tracer};

@@ -252,9 +252,8 @@ impl<P> Expiry<'_, '_, '_, P> {
         lost
     }
 
-    /// Reduces the window once for everything outstanding, as after a fast retransmit. On a path with a queue
-    /// of other traffic, where each small packet takes the place of a full-sized one, new data also waits for
-    /// the next ACK, to be sent together.
+    /// Reduces the window once for everything outstanding, as after a fast retransmit. On a path with a queue of other traffic,
+    /// where each small packet takes the place of a full-sized one, new data also waits for the next ACK, to be sent together.
     fn retransmit_expired(&mut self, path: u8) {
         let LossRecovery { state, probe, .. } = &mut *self.recovery;
         probe.count_round(self.now, path, state);

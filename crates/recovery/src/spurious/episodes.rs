@@ -163,9 +163,8 @@ pub(crate) struct EifelAck {
 }
 
 impl Eifel {
-    /// Called when an acceptable acknowledgement arrives (steps 3 to 5). `retransmitted_at`: when the first
-    /// retransmission of the episode was sent; without one nothing is decided. Returns whether it shows the
-    /// episode to be spurious.
+    /// Called when an acceptable acknowledgement arrives (steps 3 to 5). `retransmitted_at`: when the first retransmission of
+    /// the episode was sent; without one nothing is decided. Returns whether it shows the episode to be spurious.
     pub(crate) fn on_ack(&mut self, retransmitted_at: Option<Instant>, ack: EifelAck) -> bool {
         let Some(retransmitted_at) = retransmitted_at.filter(|_| *self == Self::Waiting) else {
             return false;
@@ -177,10 +176,9 @@ impl Eifel {
     }
 }
 
-/// F-RTO, as enhanced by SACK (RFC 5682 §3.1): after a timeout one packet is retransmitted. If its
-/// acknowledgement leaves data outstanding, up to two packets of new data are sent before more is
-/// retransmitted, and the next acknowledgement decides: if it covers data that was sent before the timeout
-/// and not retransmitted, the timeout was spurious.
+/// F-RTO, as enhanced by SACK (RFC 5682 §3.1): after a timeout one packet is retransmitted. If its acknowledgement leaves data
+/// outstanding, up to two packets of new data are sent before more is retransmitted, and the next acknowledgement decides: if
+/// it covers data that was sent before the timeout and not retransmitted, the timeout was spurious.
 ///
 /// This is its step on one path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

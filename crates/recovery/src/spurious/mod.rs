@@ -6,13 +6,12 @@
 //! window ([`SpuriousDetection::undo`]), and `loss` adapts the reordering tolerated.
 //!
 //! # Detection by duplicate reports
-//! [`Outstanding`](crate::Outstanding) remembers repeated transmissions, each with the episode that it
-//! belongs to. A duplicate report is attributed to one of them: to a redundant copy first, then to an older
-//! episode, last to the latest. When all transmissions of the latest episode are reported and nothing waits
-//! to be retransmitted, every original had arrived, and the episode was spurious. When a new episode begins,
-//! earlier transmissions of units below the cumulative point are removed from the older episodes: such units
-//! are not retransmitted in the new one. (They stay in the count of spurious retransmissions, up to
-//! [`LOG_CAPACITY`](crate::LOG_CAPACITY).)
+//! [`Outstanding`](crate::Outstanding) remembers repeated transmissions, each with the episode that it belongs to. A duplicate
+//! report is attributed to one of them: to a redundant copy first, then to an older episode, last to the latest. When all
+//! transmissions of the latest episode are reported and nothing waits to be retransmitted, every original had arrived, and the
+//! episode was spurious. When a new episode begins, earlier transmissions of units below the cumulative point are removed from
+//! the older episodes: such units are not retransmitted in the new one. (They stay in the count of spurious retransmissions, up
+//! to [`LOG_CAPACITY`](crate::LOG_CAPACITY).)
 //!
 //! If an episode begins while the one before is undecided, and none of its transmissions was forgotten, both
 //! are remembered: if every transmission of both is reported, the window before the first is restored (a
@@ -30,15 +29,13 @@
 //! or more, distrust never ends; if fewer are, the probability that a retransmission is among them is below that.
 //!
 //! ## Several paths
-//! An episode belongs to the path that its units were sent over, even if they are retransmitted over another:
-//! reports of those retransmissions decide the first path's episode. F-RTO examines a timeout only if the
-//! same path carries the retransmissions.
+//! An episode belongs to the path that its units were sent over, even if they are retransmitted over another: reports of those
+//! retransmissions decide the first path's episode. F-RTO examines a timeout only if the same path carries the retransmissions.
 //!
 //! # The other detectors
-//! [`Eifel`](episodes::Eifel) compares the timestamp that an acknowledgement echoes with that of the first
-//! retransmission (RFC 3522); [`FRto`] checks which data is acknowledged after a timeout (RFC 5682). Both may
-//! decide before all units were retransmitted; the remaining ones then return to flight. An episode is
-//! decided once, by the first detector.
+//! [`Eifel`](episodes::Eifel) compares the timestamp that an acknowledgement echoes with that of the first retransmission (RFC
+//! 3522); [`FRto`] checks which data is acknowledged after a timeout (RFC 5682). Both may decide before all units were
+//! retransmitted; the remaining ones then return to flight. An episode is decided once, by the first detector.
 
 use crate::Echo;
 use crate::outstanding::EpisodeId;
@@ -163,8 +160,7 @@ impl SpuriousDetection {
         self.on_mut(path).episodes.mark_unprovable_through(number);
     }
 
-    /// Called when a transmission of `episode` is reported as a duplicate. Returns whether that is the latest
-    /// of its path.
+    /// Called when a transmission of `episode` is reported as a duplicate. Returns whether that is the latest of its path.
     pub(crate) fn on_reported(&mut self, episode: EpisodeId) -> bool {
         self.on_mut(episode.path).episodes.on_reported(episode.number)
     }
@@ -262,10 +258,9 @@ impl SpuriousDetection {
 
 /// F-RTO.
 impl SpuriousDetection {
-    /// Begins F-RTO after T3-rtx of `path` expired; `is_repeated` if it expired over the same unit before. A
-    /// timeout is not examined during a recovery, nor before the units of the last one are acknowledged,
-    /// unless it is a repeated one (RFC 5682 §3.1 step 1); nor if another path carries the retransmissions,
-    /// whose ACKs may overtake those of the originals.
+    /// Begins F-RTO after T3-rtx of `path` expired; `is_repeated` if it expired over the same unit before. A timeout is not
+    /// examined during a recovery, nor before the units of the last one are acknowledged, unless it is a repeated one (RFC 5682
+    /// §3.1 step 1); nor if another path carries the retransmissions, whose ACKs may overtake those of the originals.
     pub(crate) fn begin_f_rto<P>(&mut self, path: u8, is_repeated: bool, state: &State<P>) {
         if state.config.spurious.f_rto.is_none() || state.chooses_late() {
             return;
@@ -313,10 +308,9 @@ impl SpuriousDetection {
 
 /// Undo.
 impl SpuriousDetection {
-    /// Undoes the spurious `episode` of `path`, which `by` detected: the window is restored by slow start,
-    /// never in a burst (RR-SCTP §4.2). If `by` decided before all units were retransmitted, the window first
-    /// covers data in flight, plus at most an initial window of the `acked` bytes (RFC 4015 §3.1 step 9).
-    /// Returns whether that changed anything.
+    /// Undoes the spurious `episode` of `path`, which `by` detected: the window is restored by slow start, never in a burst
+    /// (RR-SCTP §4.2). If `by` decided before all units were retransmitted, the window first covers data in flight, plus at
+    /// most an initial window of the `acked` bytes (RFC 4015 §3.1 step 9). Returns whether that changed anything.
     pub(crate) fn undo<P>(
         &mut self,
         path: u8,

@@ -177,6 +177,11 @@ impl EndpointMetrics {
         self.each(metrics, about, |it| it.traffic.bytes_sent);
         let about = ("bytes_received_total", "counter", "Bytes of packets received.");
         self.each(metrics, about, |it| it.traffic.bytes_received);
+        let about =
+            ("marks_received_total", "counter", "Packets received that a router had marked.");
+        self.each(metrics, about, |it| it.marks.marks_received);
+        let about = ("echoes_received_total", "counter", "Reports that packets sent were marked.");
+        self.each(metrics, about, |it| it.marks.echoes_received);
         let about = ("send_buffered_bytes", "gauge", "Bytes accepted and not yet acknowledged.");
         self.each(metrics, about, |it| it.send_buffered_bytes as u64);
         let about = (

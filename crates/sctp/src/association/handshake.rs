@@ -91,6 +91,7 @@ impl Association {
             self.config.extensions.dynamic_addresses && peer.supports_asconf && self.auth.is_some();
         self.peer.adopt(peer, changes_addresses);
         self.asconf = None;
+        self.ecn = peer.uses_ecn.then(Box::default);
         let overhead = self.auth.as_ref().map_or(0, |auth| auth.overhead());
         self.out.limit_chunks(self.config.pmdcs() as usize - overhead);
     }

@@ -24,6 +24,9 @@ pub(crate) fn push_extensions(params: &mut ParamsWriter<'_, '_>, config: &Associ
     if config.extensions.partial_reliability {
         params.push(&Param::ForwardTsnSupported);
     }
+    if config.extensions.ecn {
+        params.push(&Param::EcnCapable);
+    }
     if config.extensions.zero_checksum {
         params.push(&Param::ZeroChecksumAcceptable(SCTP_OVER_DTLS));
     }

@@ -6,6 +6,7 @@ mod addresses;
 mod asconf;
 mod auth;
 mod context;
+mod ecn;
 mod ending;
 mod handshake;
 mod identity;
@@ -30,7 +31,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use rexmit_core::trace::TraceEvent;
-use rexmit_core::{Instant, Route};
+use rexmit_core::{Ecn, Instant, Route};
 use rexmit_recovery::{AckError, AckOutcome, PathEvent, PathState, RecoveryConfig, Share, T3Event};
 
 pub(crate) use addresses::routes_to;
@@ -46,6 +47,7 @@ pub(crate) use state::State;
 
 use asconf::AddressChanges;
 use auth::{AuthError, must_be_authentic};
+use ecn::CongestionNotification;
 use inbound::{DataError, Forwarding, Inbound, UserData};
 use outbound::{Outbound, Standing};
 use paths::{PathEntry, Paths};
@@ -80,6 +82,8 @@ pub(crate) struct Association {
     auth: Option<Box<Auth>>,
     /// The state of address changes (RFC 5061); `None` before the first one.
     asconf: Option<Box<AddressChanges>>,
+    /// ECN; `None` unless both sides use it.
+    ecn: Option<Box<CongestionNotification>>,
     packets: PacketCounters,
 }
 
@@ -101,6 +105,8 @@ pub(crate) struct Incoming {
     pub(crate) is_reflected: bool,
     /// The length of the packet in bytes.
     pub(crate) bytes: usize,
+    /// The ECN field of its IP header.
+    pub(crate) ecn: Ecn,
 }
 
 /// Whether the following chunks of the packet are processed.
@@ -135,6 +141,7 @@ impl Association {
             reset: StreamReset::new(identity.local_initial_tsn),
             auth: None,
             asconf: None,
+            ecn: None,
             packets: PacketCounters::default(),
             config,
             identity,
@@ -237,6 +244,9 @@ impl Association {
         self.out.begin_opportunity();
         self.inbound.begin_packet();
         self.replies.begin_packet();
+        if let Some(ecn) = &mut self.ecn {
+            ecn.begin_packet(incoming.ecn == Ecn::Ce);
+        }
         let mut is_authentic = false;
         let mut chunks = packet.chunks();
         // A chunk that is cut short is dropped, and nothing behind it can be found.
@@ -332,6 +342,8 @@ impl Association {
             Chunk::ForwardTsn(_)
             | Chunk::IForwardTsn(_)
             | Chunk::ReConfig(_)
+            | Chunk::Ecne { .. }
+            | Chunk::Cwr { .. }
             | Chunk::Auth(_)
             | Chunk::Asconf(_)
             | Chunk::AsconfAck(_)
@@ -379,6 +391,10 @@ impl Association {
                     self.abort(cx, AbortCause::IllegalAsconfAck);
                 }
             }
+            Chunk::Ecne { lowest_tsn } if let Some(ecn) = &mut self.ecn => {
+                ecn.on_ecne(cx, &mut self.out.recovery, lowest_tsn);
+            }
+            Chunk::Cwr { lowest_tsn } if let Some(ecn) = &mut self.ecn => ecn.on_cwr(lowest_tsn),
             // The first AUTH has covered the rest of the packet, this one included.
             Chunk::Auth(_) if self.auth.is_some() => {}
             // PAD is ignored, and counts as unknown chunks do: a packet may have few of them.
@@ -472,6 +488,12 @@ impl Association {
         }
         self.out.after_ack(cx, self.standing(), has_window && !outcome.is_stale);
         let is_ambiguous = outcome.has_acked_retransmitted || outcome.has_passed_abandoned;
+        if let Some(ecn) = &mut self.ecn
+            && outcome.newly_acked > 0
+            && !is_ambiguous
+        {
+            ecn.on_acknowledged();
+        }
         if has_window && is_ambiguous && !outcome.has_sampled {
             let has_abandoned = outcome.has_passed_abandoned;
             self.paths.ask_for_round_trip(cx.now, has_abandoned, &self.out.recovery);
@@ -509,6 +531,9 @@ impl Association {
 
     fn on_data(&mut self, cx: &mut Context<'_>, stream: u16, data: &UserData<'_>) {
         let reset = &self.reset;
+        if let Some(ecn) = &mut self.ecn {
+            ecn.on_data(data.tsn());
+        }
         let taken = self.inbound.on_data(cx, data, |tsn| reset.holds_back(tsn, stream));
         if let Err(error) = taken {
             self.on_bad_data(cx, error);
@@ -538,7 +563,9 @@ impl Association {
         let is_shutdown_sent = matches!(self.state, State::ShutdownSent(_));
         let rtt = self.out.recovery.paths()[self.paths.control()].timer().rtt().srtt();
         let has_dac = self.paths.has_dac();
-        match self.inbound.end_packet(cx.now, is_shutdown_sent, has_dac, bytes, rtt) {
+        let is_marked = self.ecn.as_mut().is_some_and(|ecn| ecn.end_packet());
+        let is_urgent = is_shutdown_sent || is_marked;
+        match self.inbound.end_packet(cx.now, is_urgent, has_dac, bytes, rtt) {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => return self.on_bad_data(cx, error),

@@ -31,6 +31,8 @@ pub(crate) struct PeerParameters {
     pub(crate) supports_i_forward_tsn: bool,
     /// Whether the peer accepts packets without a checksum over DTLS (RFC 9653 §5.1).
     pub(crate) accepts_zero_checksum: bool,
+    /// Whether both sides use ECN (RFC 4960 appendix A).
+    pub(crate) uses_ecn: bool,
     /// Whether the peer requests second copies of SACKs.
     pub(crate) wants_ack_copies: bool,
     /// Whether the peer lists ASCONF and ASCONF-ACK. Counts only together with `auth` (RFC 5061 §4.2.7).
@@ -53,6 +55,7 @@ impl PeerParameters {
             supports_i_data: false,
             supports_i_forward_tsn: false,
             accepts_zero_checksum: false,
+            uses_ecn: false,
             wants_ack_copies: false,
             supports_asconf: false,
             auth: None,
@@ -219,8 +222,8 @@ pub(crate) fn read_init<'a>(
                 peer.accepts_zero_checksum = method == SCTP_OVER_DTLS;
             }
             Param::AckCopiesRequested => peer.wants_ack_copies = true,
+            Param::EcnCapable => peer.uses_ecn = config.extensions.ecn,
             Param::SupportedAddressTypes(_)
-            | Param::EcnCapable
             | Param::UnrecognizedParameter(_)
             | Param::HeartbeatInfo(_) => {}
             // RFC 3758 §3.3.2: without partial reliability, Forward-TSN-Supported is unknown; so is Zero

@@ -1,7 +1,7 @@
 //! The statistics of an association.
 
 use super::{Association, paths};
-use crate::statistics::{AssociationStatistics, PathStatistics, Traffic};
+use crate::statistics::{AssociationStatistics, CongestionMarks, PathStatistics, Traffic};
 
 impl Association {
     pub(crate) fn statistics(&self) -> AssociationStatistics {
@@ -22,6 +22,7 @@ impl Association {
             thin_streams: self.out.thin_streams(),
             send_buffered_bytes: self.out.buffered_bytes(),
             receive_buffered_bytes: self.inbound.held_bytes(),
+            marks: self.ecn.as_ref().map_or_else(CongestionMarks::default, |ecn| ecn.counters()),
             interleaving: self.out.queue.is_interleaved(),
             paths: self.path_statistics(),
         }

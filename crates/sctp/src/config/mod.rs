@@ -164,6 +164,7 @@ setters_of_parts! {
     extensions: ExtensionConfig {
         interleaving => interleaving: bool,
         zero_checksum => zero_checksum: bool,
+        ecn => ecn: bool,
         partial_reliability => partial_reliability: bool,
         stream_reset => stream_reset: bool,
         dynamic_addresses => dynamic_addresses: bool,
@@ -290,17 +291,19 @@ impl AssociationConfig {
     }
 
     /// The profile called `name`; the interactive ones report a dead peer soon, and interleave messages. Those for
-    /// large transfers have buffers of [`BULK_BUFFER_BYTES`], and search for packets of up to [`BULK_MAX_MTU`].
+    /// large transfers have buffers of [`BULK_BUFFER_BYTES`], and search for packets of up to [`BULK_MAX_MTU`]. All of these
+    /// offer ECN.
     fn of_profile(name: &str, recovery: RecoveryConfig) -> Self {
         let mut config = Self::new(recovery);
         let is_mixed = name == "mixed";
         if is_mixed || name.starts_with("interactive") {
-            config = config.dead_after(Some(DEAD_AFTER)).interleaving(true);
+            config = config.dead_after(Some(DEAD_AFTER)).interleaving(true).ecn(true);
         }
         if is_mixed {
             config = config.scheduling(Scheduling::Priority);
         }
         if is_mixed || name == "bulk" {
+            config.extensions.ecn = true;
             config.buffers.receive_bytes = BULK_BUFFER_BYTES;
             config.buffers.send_bytes = BULK_BUFFER_BYTES;
             config.path_mtu = Some(PathMtuConfig::default().max_mtu(BULK_MAX_MTU));

@@ -185,6 +185,11 @@ config! {
         /// Whether to accept packets without a checksum, and to send them to a peer that accepts them, too
         /// (RFC 9653). Only for packets that DTLS protects: encrypted endpoints set it. Default false.
         pub zero_checksum: bool,
+        /// Whether to offer explicit congestion notification (RFC 3168, RFC 4960 appendix A): packets with data say that
+        /// routers may mark them instead of dropping them, and a mark reduces the window as a loss does, and stops
+        /// redundant copies. Default true for `bulk`, `mixed` and the profiles whose names begin with `interactive`,
+        /// otherwise false.
+        pub ecn: bool,
         /// Whether to offer partial reliability (RFC 3758). Default true.
         pub partial_reliability: bool,
         /// Whether to offer stream reset (RFC 6525). Default true.
@@ -200,6 +205,7 @@ impl Default for ExtensionConfig {
         Self {
             interleaving: false,
             zero_checksum: false,
+            ecn: false,
             partial_reliability: true,
             stream_reset: true,
             dynamic_addresses: true,

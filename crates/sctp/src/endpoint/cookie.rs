@@ -76,6 +76,9 @@ impl CookieSigner {
     }
 }
 
+/// The highest bit of the lifetime in milliseconds: 24 days fit below it.
+const USES_ECN: u32 = 1 << 31;
+
 impl StateCookie {
     /// How long ago the cookie expired, if it did.
     pub(super) fn staleness(&self, now: Instant) -> Option<Duration> {
@@ -105,8 +108,9 @@ impl StateCookie {
         bytes.extend_from_slice(&self.created.as_nanos().to_be_bytes());
         let tie_tags = secret.encrypt_tie_tags(&self.nonce(), identity.tie_tags);
         let lifetime_ms = u32::try_from(self.lifetime.as_millis()).unwrap_or(u32::MAX);
+        let ecn = if peer.uses_ecn { USES_ECN } else { 0 };
         for number in [
-            lifetime_ms,
+            lifetime_ms.min(USES_ECN - 1) | ecn,
             identity.local_tag,
             identity.local_initial_tsn,
             tie_tags.0,
@@ -196,7 +200,7 @@ impl StateCookie {
         };
         Some(Self {
             created,
-            lifetime: Duration::from_millis(lifetime_ms.into()),
+            lifetime: Duration::from_millis((lifetime_ms & !USES_ECN).into()),
             address: SocketAddr::new(address, udp_port),
             identity,
             peer: PeerParameters {
@@ -213,6 +217,7 @@ impl StateCookie {
                 supports_i_forward_tsn: flags & 32 != 0,
                 accepts_zero_checksum: flags & 64 != 0,
                 wants_ack_copies: flags & 128 != 0,
+                uses_ecn: lifetime_ms & USES_ECN != 0,
                 auth,
             },
         })
@@ -272,6 +277,7 @@ mod tests {
                 supports_i_data: true,
                 supports_i_forward_tsn: false,
                 accepts_zero_checksum: true,
+                uses_ecn: true,
                 wants_ack_copies: true,
                 auth: Some(AuthOffer::from_bits(3, &[11; 99])),
             },

@@ -2,7 +2,7 @@
 //! each packet belongs to (RFC 9260 §8.5).
 
 use rexmit_core::table::Table;
-use rexmit_core::{Instant, Machine, Route};
+use rexmit_core::{Ecn, Instant, Machine, Route};
 
 use super::{AssociationId, Endpoint, Lookup, Slot, may_be_one_host};
 use crate::association::{Association, Context, Incoming, begins_with};
@@ -13,6 +13,10 @@ impl Machine for Endpoint {
     type Event = (AssociationId, Event);
 
     fn handle_input(&mut self, now: Instant, route: Route, bytes: &[u8]) {
+        self.handle_input_with_ecn(now, route, Ecn::NotEct, bytes);
+    }
+
+    fn handle_input_with_ecn(&mut self, now: Instant, route: Route, ecn: Ecn, bytes: &[u8]) {
         let packet = match without_checksum((&self.lookup, &self.table), bytes) {
             Some(packet) => packet,
             None => match Packet::parse(bytes) {
@@ -39,6 +43,7 @@ impl Machine for Endpoint {
             }
             return;
         }
+        let incoming = Incoming { route, is_reflected: false, bytes: bytes.len(), ecn };
         match packet.chunks().next() {
             Some(Ok(raw)) if packet.header.verification_tag == 0 && raw.kind != kind::INIT => {
                 // Only INIT may have the tag zero (RFC 9260 §8.5.1 A), which is the tag of no association.
@@ -46,18 +51,18 @@ impl Machine for Endpoint {
             }
             Some(Ok(raw)) if raw.kind == kind::INIT => self.on_init(now, route, &packet),
             Some(Ok(raw)) if raw.kind == kind::COOKIE_ECHO => {
-                self.on_cookie_echo(now, route, &packet, bytes.len());
+                self.on_cookie_echo(now, incoming, &packet);
             }
             Some(Ok(raw))
                 if raw.kind == kind::AUTH
                     && begins_with(&packet, [kind::AUTH, kind::COOKIE_ECHO]) =>
             {
-                self.on_cookie_echo(now, route, &packet, bytes.len());
+                self.on_cookie_echo(now, incoming, &packet);
             }
             Some(Ok(raw)) if raw.kind == kind::INIT_ACK => {
-                self.on_init_ack(now, route, &packet, bytes.len());
+                self.on_init_ack(now, incoming, &packet);
             }
-            Some(Ok(_)) => self.deliver(now, route, &packet, bytes.len()),
+            Some(Ok(_)) => self.deliver(now, incoming, &packet),
             Some(Err(_)) | None => self.around.statistics.malformed += 1,
         }
     }
@@ -78,6 +83,7 @@ impl Machine for Endpoint {
     }
 
     fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
+        self.transmit_ecn = Ecn::NotEct;
         if let Some((route, reply)) = self.replies.pop_front() {
             packet.clear();
             packet.extend_from_slice(&reply);
@@ -90,13 +96,14 @@ impl Machine for Endpoint {
                 let poll = |association: &mut Association, cx: &mut Context<'_>| {
                     association.poll_transmit(cx, packet)
                 };
-                let route = self.act_on(now, index, poll);
+                let sent = self.act_on(now, index, poll);
                 let slot = self.table.update_at(now, index);
                 debug_assert!(slot.is_none_or(
                     |slot| slot.is_entered_as_it_is() && self.shared.is_up_to_date(slot)
                 ));
-                debug_assert!(!is_silent || route == Some(None), "it sends after all");
-                if let Some(Some(route)) = route {
+                debug_assert!(!is_silent || sent == Some(None), "it sends after all");
+                if let Some(Some((route, ecn))) = sent {
+                    self.transmit_ecn = ecn;
                     self.table.rotate_ready();
                     return Some(route);
                 }
@@ -106,6 +113,10 @@ impl Machine for Endpoint {
         }
         packet.clear();
         None
+    }
+
+    fn transmit_ecn(&self) -> Ecn {
+        self.transmit_ecn
     }
 
     fn poll_event(&mut self) -> Option<Self::Event> {
@@ -126,14 +137,8 @@ impl Machine for Endpoint {
 
 impl Endpoint {
     /// Passes a packet to the association of its tag (RFC 9260 §8.5), or handles one that belongs to none.
-    pub(super) fn deliver(
-        &mut self,
-        now: Instant,
-        route: Route,
-        packet: &Packet<'_>,
-        bytes: usize,
-    ) {
-        let header = packet.header;
+    pub(super) fn deliver(&mut self, now: Instant, incoming: Incoming, packet: &Packet<'_>) {
+        let (header, route) = (packet.header, incoming.route);
         let by_address = || self.lookup.by_address(route.remote, header.source_port);
         let by_tag = self.lookup.by_tag(header.verification_tag).filter(|&index| {
             let slot = self.table.get(index);
@@ -167,7 +172,7 @@ impl Endpoint {
             }
         };
         self.call(now, index, |association, cx| {
-            association.on_packet(cx, Incoming { route, is_reflected, bytes }, packet);
+            association.on_packet(cx, Incoming { is_reflected, ..incoming }, packet);
         });
     }
 }

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use rexmit_core::table::Table;
 use rexmit_core::trace::TraceSink;
-use rexmit_core::{Instant, Rng, Route, Seed};
+use rexmit_core::{Ecn, Instant, Rng, Route, Seed};
 use rexmit_recovery::{ThinConfig, Unanswered};
 
 use crate::association::{Association, Context, Identity, RANDOM_LEN, RoundTrips, Surroundings};
@@ -87,6 +87,8 @@ pub struct Endpoint {
     around: Surroundings,
     shared: Shared,
     replies: VecDeque<(Route, Vec<u8>)>,
+    /// The ECN field of the packet that was written last.
+    transmit_ecn: Ecn,
     excess: ExcessBudget,
     /// Generator for RANDOM parameters, separate so that it does not change other random values.
     randoms: Rng,
@@ -133,6 +135,7 @@ impl Endpoint {
             },
             shared: Shared::new(config.max_receive_bytes),
             replies: VecDeque::new(),
+            transmit_ecn: Ecn::NotEct,
             excess: ExcessBudget::default(),
             randoms: seed.split("authentication").rng(),
             config,

@@ -211,21 +211,15 @@ impl Endpoint {
     }
 
     /// Processes an INIT ACK, which may come from an address that is not known yet.
-    pub(super) fn on_init_ack(
-        &mut self,
-        now: Instant,
-        route: Route,
-        packet: &Packet<'_>,
-        bytes: usize,
-    ) {
-        let Some(index) = self.init_ack_from_elsewhere(route, packet) else {
-            return self.deliver(now, route, packet, bytes);
+    pub(super) fn on_init_ack(&mut self, now: Instant, incoming: Incoming, packet: &Packet<'_>) {
+        let source = incoming.route.remote.ip();
+        let Some(index) = self.init_ack_from_elsewhere(incoming.route, packet) else {
+            return self.deliver(now, incoming, packet);
         };
         self.call(now, index, |association, cx| {
-            let incoming =
-                Incoming { route: association.primary_route(), is_reflected: false, bytes };
+            let incoming = Incoming { route: association.primary_route(), ..incoming };
             association.on_packet(cx, incoming, packet);
-            association.note_addresses(cx, &[route.remote.ip()]);
+            association.note_addresses(cx, &[source]);
         });
     }
 
@@ -285,13 +279,8 @@ impl Endpoint {
     }
 
     /// Handles COOKIE ECHO and the chunks after it in its packet (RFC 9260 §5.1.5, §5.2.4).
-    pub(super) fn on_cookie_echo(
-        &mut self,
-        now: Instant,
-        route: Route,
-        packet: &Packet<'_>,
-        bytes: usize,
-    ) {
+    pub(super) fn on_cookie_echo(&mut self, now: Instant, incoming: Incoming, packet: &Packet<'_>) {
+        let route = incoming.route;
         let mut chunks = packet.chunks();
         let Some(Ok(first)) = chunks.next() else { return };
         let covered = chunks.rest();
@@ -340,7 +329,6 @@ impl Endpoint {
         if let Some(index) = index {
             self.call(now, index, |association, cx| {
                 association.on_cookie_used(cookie.created);
-                let incoming = Incoming { route, is_reflected: false, bytes };
                 association.on_packet(cx, incoming, packet);
             });
         }

@@ -57,6 +57,8 @@ impl<'a> RawChunk<'a> {
             kind::ERROR => Some(Chunk::Error { causes: Causes::new(value) }),
             kind::COOKIE_ECHO => Some(Chunk::CookieEcho(value)),
             kind::COOKIE_ACK => Cursor(value).end_of_chunk().map(|()| Chunk::CookieAck),
+            kind::ECNE => decode_ecne(value),
+            kind::CWR => decode_cwr(value),
             kind::SHUTDOWN_COMPLETE => {
                 Cursor(value).end_of_chunk().map(|()| Chunk::ShutdownComplete { t_bit })
             }
@@ -123,6 +125,16 @@ pub enum Chunk<'a> {
     CookieEcho(&'a [u8]),
     /// The response to COOKIE ECHO (RFC 9260 §3.3.12).
     CookieAck,
+    /// A router has marked a packet of the receiver of this chunk (RFC 4960 appendix A).
+    Ecne {
+        /// The lowest TSN of the marked packet.
+        lowest_tsn: u32,
+    },
+    /// The response to ECNE: the window was reduced (RFC 4960 appendix A).
+    Cwr {
+        /// Marks of packets up to this TSN are answered by the reduction.
+        lowest_tsn: u32,
+    },
     /// The response to SHUTDOWN ACK (RFC 9260 §3.3.13).
     ShutdownComplete {
         /// The verification tag is the one of the packet that caused it.
@@ -144,6 +156,22 @@ pub enum Chunk<'a> {
     Pad(&'a [u8]),
     /// A chunk of another type; see [`RawChunk::unknown_action`].
     Unknown,
+}
+
+/// ECNE; some implementations add the number of marked packets, which is not used.
+fn decode_ecne<'a>(value: &[u8]) -> Option<Chunk<'a>> {
+    let mut cursor = Cursor(value);
+    let lowest_tsn = cursor.u32()?;
+    let _number_of_packets = cursor.u32();
+    cursor.end_of_chunk()?;
+    Some(Chunk::Ecne { lowest_tsn })
+}
+
+fn decode_cwr<'a>(value: &[u8]) -> Option<Chunk<'a>> {
+    let mut cursor = Cursor(value);
+    let lowest_tsn = cursor.u32()?;
+    cursor.end_of_chunk()?;
+    Some(Chunk::Cwr { lowest_tsn })
 }
 
 fn decode_shutdown<'a>(value: &[u8]) -> Option<Chunk<'a>> {

@@ -1,7 +1,7 @@
 //! The common parts of all chunks: types, decoding errors, and the action for a chunk of an
 //! unknown type (RFC 9260 §3.2).
 
-/// Chunk types (RFC 9260 §3.2, RFC 3758 §3.2, RFC 6525 §3.1, RFC 4895 §4.1, RFC 5061 §4.1, RFC 8260 §5, RFC 4820 §3).
+/// Chunk types (RFC 9260 §3.2, RFC 4960 appendix A, RFC 3758 §3.2, RFC 6525 §3.1, RFC 4895 §4.1, RFC 5061 §4.1, RFC 8260 §5, RFC 4820 §3).
 pub mod kind {
     /// Payload Data.
     pub const DATA: u8 = 0;
@@ -27,9 +27,9 @@ pub mod kind {
     pub const COOKIE_ECHO: u8 = 10;
     /// Cookie Acknowledgement.
     pub const COOKIE_ACK: u8 = 11;
-    /// Reserved for Explicit Congestion Notification Echo; unknown to us.
+    /// Explicit Congestion Notification Echo.
     pub const ECNE: u8 = 12;
-    /// Reserved for Congestion Window Reduced; unknown to us.
+    /// Congestion Window Reduced.
     pub const CWR: u8 = 13;
     /// Shutdown Complete.
     pub const SHUTDOWN_COMPLETE: u8 = 14;

@@ -40,7 +40,7 @@ pub mod param_kind {
     pub const ADD_OUTGOING_STREAMS_REQUEST: u16 = 17;
     /// Add Incoming Streams Request (RFC 6525 §4.6).
     pub const ADD_INCOMING_STREAMS_REQUEST: u16 = 18;
-    /// Reserved for ECN Capable (RFC 9260 §3.3.2).
+    /// ECN Capable (RFC 9260 §3.3.2, RFC 4960 appendix A).
     pub const ECN_CAPABLE: u16 = 0x8000;
     /// Zero Checksum Acceptable (RFC 9653 §4).
     pub const ZERO_CHECKSUM_ACCEPTABLE: u16 = 0x8001;
@@ -156,7 +156,7 @@ pub enum Param<'a> {
     HostName(&'a [u8]),
     /// Address types that the sender supports, as in [`param_kind`] (RFC 9260 §3.3.2.1.5).
     SupportedAddressTypes(U16List<'a>),
-    /// Reserved for ECN (RFC 9260 §3.3.2).
+    /// The sender uses ECN (RFC 9260 §3.3.2, RFC 4960 appendix A).
     EcnCapable,
     /// The sender accepts packets without a checksum if the lower layer protects them by this error detection
     /// method, such as [`SCTP_OVER_DTLS`] (RFC 9653 §4).

@@ -214,6 +214,16 @@ impl<'b> PacketWriter<'b> {
         self.plain(kind::SHUTDOWN_COMPLETE, t_flag(t_bit), &[])
     }
 
+    /// Appends ECNE: a packet was marked whose lowest TSN is `lowest_tsn` (RFC 4960 appendix A).
+    pub fn ecne(&mut self, lowest_tsn: u32) -> bool {
+        self.plain(kind::ECNE, 0, &lowest_tsn.to_be_bytes())
+    }
+
+    /// Appends CWR: the window was reduced for marks of packets up to `lowest_tsn` (RFC 4960 appendix A).
+    pub fn cwr(&mut self, lowest_tsn: u32) -> bool {
+        self.plain(kind::CWR, 0, &lowest_tsn.to_be_bytes())
+    }
+
     /// Appends COOKIE ECHO with the State Cookie's value (RFC 9260 §3.3.11).
     pub fn cookie_echo(&mut self, cookie: &[u8]) -> bool {
         self.plain(kind::COOKIE_ECHO, 0, cookie)
@@ -321,6 +331,8 @@ impl<'b> PacketWriter<'b> {
             Chunk::Error { causes } => self.error(|writer| writer.push_all(causes)),
             Chunk::CookieEcho(cookie) => self.cookie_echo(cookie),
             Chunk::CookieAck => self.cookie_ack(),
+            Chunk::Ecne { lowest_tsn } => self.ecne(lowest_tsn),
+            Chunk::Cwr { lowest_tsn } => self.cwr(lowest_tsn),
             Chunk::ShutdownComplete { t_bit } => self.shutdown_complete(t_bit),
             Chunk::ForwardTsn(forward) => {
                 self.forward_tsn(forward.new_cumulative_tsn, forward.skipped())

@@ -86,6 +86,12 @@ pub(super) struct UserData<'a> {
     piece: Piece<'a>,
 }
 
+impl UserData<'_> {
+    pub(super) const fn tsn(&self) -> u32 {
+        self.tsn
+    }
+}
+
 /// A FORWARD-TSN or I-FORWARD-TSN chunk.
 pub(super) enum Forwarding<'a> {
     Ssns(ForwardTsn<'a>),

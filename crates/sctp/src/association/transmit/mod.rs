@@ -3,34 +3,36 @@
 
 mod setup;
 
-use rexmit_core::Route;
 use rexmit_core::trace::TraceEvent;
+use rexmit_core::{Ecn, Route};
 
 use super::state::AbortCause;
 use super::{Association, Context, Farewell, Ours, State};
 use crate::wire::{Cause, CausesWriter, PacketWriter, U16List, kind, param_kind};
 
 impl Association {
-    /// Writes the next packet, if one may be sent now, and returns its route.
+    /// Writes the next packet, if one may be sent now, and returns its route and its ECN field.
     pub(crate) fn poll_transmit(
         &mut self,
         cx: &mut Context<'_>,
         packet: &mut Vec<u8>,
-    ) -> Option<Route> {
-        let route = match &self.state {
-            State::Closed(_) => self.write_farewell(packet),
-            State::CookieWait(_) => self.write_init(cx, packet),
-            State::CookieEchoed(..) => self.write_cookie_echo(cx, packet),
+    ) -> Option<(Route, Ecn)> {
+        let control = |route| (route, Ecn::NotEct);
+        let sent = match &self.state {
+            State::Closed(_) => self.write_farewell(packet).map(control),
+            State::CookieWait(_) => self.write_init(cx, packet).map(control),
+            State::CookieEchoed(..) => self.write_cookie_echo(cx, packet).map(control),
             _ => self
                 .write_heartbeat_ack(packet)
                 .or_else(|| self.write_probe(cx, packet))
                 .or_else(|| self.write_address_changes(cx, packet))
+                .map(control)
                 .or_else(|| self.write_established(cx, packet)),
         }?;
         self.packets.sent += 1;
         self.packets.bytes_sent += packet.len() as u64;
         cx.tracer().emit(|| TraceEvent::Transmitted { bytes: packet.len() as u32 });
-        Some(route)
+        Some(sent)
     }
 
     /// Whether [`Self::poll_transmit`] would find nothing to send and change nothing. Only an established association with
@@ -162,7 +164,11 @@ impl Association {
     }
 
     /// Writes one packet: control chunks in their order, then DATA.
-    fn write_established(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
+    fn write_established(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &mut Vec<u8>,
+    ) -> Option<(Route, Ecn)> {
         if self.paths.len() > 1 {
             let rng = &mut cx.around.rng;
             self.out.recovery.choose_destination(cx.now, |count| rng.below(count));
@@ -185,13 +191,16 @@ impl Association {
             self.paths.write_heartbeats(cx, &self.out.recovery, path, &mut writer);
         }
         if is_held {
-            return self.finish_established(path, writer);
+            return self.finish_established(path, false, writer);
         }
         if path == self.paths.control() && self.reset.is_owed(&self.out.queue) {
             let rto = self.out.recovery.paths()[control].timer().rto();
             self.reset.write(cx.now, rto, &self.out, &mut writer);
         }
         if self.inbound.is_sack_owed() || (sends_data && self.has_room_for_sack(path, &writer)) {
+            if let Some(ecn) = &self.ecn {
+                ecn.write_echo(&mut writer);
+            }
             self.inbound.write_sack(cx.now, self.paths.has_dac(), &mut writer);
         }
         if path == self.paths.control() {
@@ -202,19 +211,31 @@ impl Association {
                 self.silence.on_sent(cx.now, cx.around.starved);
             }
         }
+        let mut has_data = false;
         if sends_data {
+            if let Some(ecn) = &mut self.ecn {
+                ecn.write_cwr(&mut writer);
+            }
+            let control_len = writer.len();
             self.write_data(cx, path, &mut writer);
+            has_data = writer.len() > control_len;
             self.silence.on_sent(cx.now, cx.around.starved);
         }
-        self.finish_established(path, writer)
+        self.finish_established(path, has_data, writer)
     }
 
-    fn finish_established(&mut self, path: u8, writer: PacketWriter<'_>) -> Option<Route> {
+    fn finish_established(
+        &mut self,
+        path: u8,
+        has_data: bool,
+        writer: PacketWriter<'_>,
+    ) -> Option<(Route, Ecn)> {
         if writer.is_only_auth() {
             return None;
         }
         self.finish_packet(writer);
-        Some(self.paths.get(path).route)
+        let ecn = self.ecn.as_mut().filter(|_| has_data).map(|ecn| ecn.field_with_data());
+        Some((self.paths.get(path).route, ecn.unwrap_or_default()))
     }
 
     /// The path of the next packet, if there are control chunks to send. Replies take the path of their
@@ -239,7 +260,9 @@ impl Association {
         if path != self.paths.reply || !self.inbound.is_unacknowledged() {
             return false;
         }
-        writer.room() >= self.out.chunk_len(self.out.next_len(path)) + crate::wire::sack_len(0, 0)
+        let echo = self.ecn.as_ref().map_or(0, |ecn| ecn.echo_len());
+        let acknowledgement = echo + crate::wire::sack_len(0, 0);
+        writer.room() >= self.out.chunk_len(self.out.next_len(path)) + acknowledgement
     }
 
     /// Called when INIT, COOKIE ECHO, SHUTDOWN or SHUTDOWN ACK was sent: starts its timer.

@@ -246,9 +246,22 @@ fn unknown_chunks_say_what_to_do_with_them() {
             writer.plain(kind, 0x55, &[1, 2])
         });
     }
+}
+
+#[test]
+fn ecne_and_cwr_have_the_layout_of_rfc_4960_appendix_a() {
+    let lowest_tsn = 0xFFFF_FFFE;
+    let ecne = Chunk::Ecne { lowest_tsn };
+    assert_layout(&hex("0C 00 0008 FFFFFFFE"), &ecne, |writer| writer.ecne(lowest_tsn));
+    let cwr = Chunk::Cwr { lowest_tsn };
+    assert_layout(&hex("0D 00 0008 FFFFFFFE"), &cwr, |writer| writer.cwr(lowest_tsn));
+    let decoded = |kind, value| RawChunk { kind, flags: 0, value, bytes: &[] }.decode();
+    // With the number of marked packets, as some implementations send it.
+    assert_eq!(decoded(kind::ECNE, &[0xFF, 0xFF, 0xFF, 0xFE, 0, 0, 0, 7]), Ok(ecne));
     for kind in [kind::ECNE, kind::CWR] {
-        let raw = RawChunk { kind, flags: 0, value: &[], bytes: &[] };
-        assert_eq!(raw.decode(), Ok(Chunk::Unknown));
+        for len in [0, 3, 12] {
+            assert_eq!(decoded(kind, &[0; 12][..len]), Err(ChunkError::Length { kind }), "{len}");
+        }
     }
 }
 
