@@ -1393,7 +1393,8 @@ void rexmit_config_free(struct rexmit_config *config);
 const char *rexmit_config_error(const struct rexmit_config *config);
 
 /**
- * The profile, one of `enum rexmit_profile`; also sets `dead_after` and `interleaving`; REXMIT_MIXED sets
+ * The profile, one of `enum rexmit_profile`; also sets `dead_after`, `interleaving`, and whether endpoints with a socket
+ * (`rexmit_endpoint_bind`) offer ECN; REXMIT_MIXED sets
  * scheduling by priority, and REXMIT_MIXED and REXMIT_BULK raise buffers to at least 4 MiB, and packets to up to 1500
  * bytes where the path allows them. Default REXMIT_INTERACTIVE. It replaces what `rexmit_config_set_recovery`,
  * `rexmit_config_set_deadline` and `rexmit_config_set_copy_budget` have set: call these after it.

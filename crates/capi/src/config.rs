@@ -194,7 +194,8 @@ pub(crate) unsafe fn set(
     })
 }
 
-/// The profile, one of `enum rexmit_profile`; also sets `dead_after` and `interleaving`; REXMIT_MIXED sets
+/// The profile, one of `enum rexmit_profile`; also sets `dead_after`, `interleaving`, and whether endpoints with a socket
+/// (`rexmit_endpoint_bind`) offer ECN; REXMIT_MIXED sets
 /// scheduling by priority, and REXMIT_MIXED and REXMIT_BULK raise buffers to at least 4 MiB, and packets to up to 1500
 /// bytes where the path allows them. Default REXMIT_INTERACTIVE. It replaces what `rexmit_config_set_recovery`,
 /// `rexmit_config_set_deadline` and `rexmit_config_set_copy_budget` have set: call these after it.
@@ -212,6 +213,7 @@ pub unsafe extern "C" fn rexmit_config_set_profile(
             let chosen = profile(number)?;
             config.association.failure.dead_after = chosen.failure.dead_after;
             config.association.extensions.interleaving = chosen.extensions.interleaving;
+            config.association.extensions.ecn = chosen.extensions.ecn;
             config.association.recovery = chosen.recovery;
             if chosen.streams.scheduling != Scheduling::default() {
                 config.association.streams.scheduling = chosen.streams.scheduling;

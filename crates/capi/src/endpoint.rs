@@ -23,6 +23,9 @@ pub struct rexmit_endpoint {
     pub(crate) sctp: MaybeEncrypted,
     /// The configuration of its associations.
     pub(crate) association: Arc<AssociationConfig>,
+    /// Whether associations are to offer ECN once the endpoint has a socket.
+    #[cfg(target_os = "linux")]
+    offers_ecn: bool,
     /// The latest time passed by a call: time does not go back.
     now: Instant,
     /// The memory that the latest event points to.
@@ -182,11 +185,17 @@ unsafe fn new(
     }
     let encryption = config.encryption()?;
     let config = config.build();
-    let association = Arc::clone(&config.association);
+    #[cfg(target_os = "linux")]
+    let offers_ecn = config.association.extensions.ecn;
+    // A program that moves datagrams itself does not pass the ECN field on.
+    let association = Arc::new((*config.association).clone().ecn(false));
+    let config = config.association(Arc::clone(&association));
     let sctp = MaybeEncrypted::new(config, encryption, &Seed::from_bytes(bytes))?;
     let made = Box::new(rexmit_endpoint {
         sctp,
         association,
+        #[cfg(target_os = "linux")]
+        offers_ecn,
         now: Instant::ZERO,
         held: Held::default(),
         #[cfg(target_os = "linux")]
@@ -356,6 +365,10 @@ pub unsafe extern "C" fn rexmit_endpoint_bind(
             }
             let address = deref(address, "the address")?.to_socket()?;
             endpoint.socket = Some(Socket::bind(address)?);
+            if endpoint.offers_ecn {
+                endpoint.association = Arc::new((*endpoint.association).clone().ecn(true));
+                endpoint.sctp.set_association_config(Arc::clone(&endpoint.association))?;
+            }
             Ok(())
         })
     }
@@ -419,4 +432,28 @@ pub unsafe extern "C" fn rexmit_endpoint_process(
 fn bound(endpoint: &rexmit_endpoint) -> Result<&Socket, Failure> {
     let missing = || Failure::new(REXMIT_NOT_ESTABLISHED, "call rexmit_endpoint_bind first");
     endpoint.socket.as_ref().ok_or_else(missing)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::config::{rexmit_config_free, rexmit_config_new};
+    use crate::status::rexmit_status::REXMIT_OK;
+
+    /// Otherwise the marks of routers would be lost between a program and the endpoint.
+    #[test]
+    fn ecn_is_offered_once_there_is_a_socket() {
+        let config = rexmit_config_new();
+        let mut endpoint = std::ptr::null_mut();
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into();
+        // SAFETY: the pointers are valid until they are freed.
+        unsafe {
+            assert_eq!(rexmit_endpoint_new(config, std::ptr::null(), &raw mut endpoint), REXMIT_OK);
+            rexmit_config_free(config);
+            assert!(!endpoint.as_ref().unwrap().association.extensions.ecn);
+            assert_eq!(rexmit_endpoint_bind(endpoint, &raw const address), REXMIT_OK);
+            assert!(endpoint.as_ref().unwrap().association.extensions.ecn);
+            rexmit_endpoint_free(endpoint);
+        }
+    }
 }

@@ -59,6 +59,24 @@ impl MaybeEncrypted {
         }
     }
 
+    /// Sets the configuration of associations that peers set up from now on; with encryption, [adapted to
+    /// records](crate::within_records).
+    ///
+    /// # Errors
+    /// If a value of `config` is out of range.
+    pub fn set_association_config(
+        &mut self,
+        config: std::sync::Arc<AssociationConfig>,
+    ) -> Result<(), ConfigError> {
+        match self {
+            Self::Encrypted(dtls) => {
+                let config = crate::within_records(&config).into();
+                dtls.sctp_mut().set_association_config(config)
+            }
+            Self::Unencrypted(sctp) => sctp.set_association_config(config),
+        }
+    }
+
     /// The fingerprint of this endpoint's certificate; `None` without encryption.
     #[must_use]
     pub fn fingerprint(&self) -> Option<Fingerprint> {

@@ -128,7 +128,8 @@ pub(crate) fn association(
     name: &Bound<'_, PyAny>,
     config: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<AssociationConfig> {
-    let mut association = profile(name)?;
+    // The sockets of Python's event loops are read without the ECN field.
+    let mut association = profile(name)?.ecn(false);
     let Some(config) = config else { return Ok(association) };
     let class = config.py().import("rexmit._config")?.getattr("Config")?;
     if !config.is_instance(&class)? {
