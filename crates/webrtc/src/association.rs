@@ -23,22 +23,13 @@ pub(crate) struct Association {
     id: Option<AssociationId>,
     /// Whether there may be messages to receive.
     is_readable: bool,
-    /// The ECN fields of the packets that were received.
-    #[cfg(test)]
-    pub(crate) received_ecn: Vec<Ecn>,
 }
 
 impl Association {
     pub(crate) fn new(config: &EndpointConfig, seed: &Seed) -> Self {
         let endpoint = Endpoint::new(config.clone(), seed);
         let endpoint = endpoint.expect("a configuration that was checked");
-        Self {
-            endpoint,
-            id: None,
-            is_readable: false,
-            #[cfg(test)]
-            received_ecn: Vec::new(),
-        }
+        Self { endpoint, id: None, is_readable: false }
     }
 
     /// Begins the association; the peer does the same (RFC 9260 §5.2.1).
@@ -62,8 +53,6 @@ impl Association {
     }
 
     pub(crate) fn handle_input(&mut self, now: Instant, ecn: Ecn, packet: &[u8]) {
-        #[cfg(test)]
-        self.received_ecn.push(ecn);
         self.endpoint.handle_input_with_ecn(now, ROUTE, ecn, packet);
     }
 

@@ -125,9 +125,6 @@ struct Buffers {
     packet: Vec<u8>,
     /// A buffer for outputs of the library.
     output: Vec<u8>,
-    /// The ECN fields of the packets that SCTP received.
-    #[cfg(test)]
-    received_ecn: Vec<Ecn>,
 }
 
 impl std::fmt::Debug for Endpoint {
@@ -320,8 +317,6 @@ impl Endpoint {
                 Output::ApplicationData(packet) if connection.is_secured() => {
                     has_packet = true;
                     let Arrival { route, ecn } = arrival;
-                    #[cfg(test)]
-                    self.buffers.received_ecn.push(ecn);
                     self.sctp.handle_input_with_ecn(now, route, ecn, packet);
                 }
                 Output::PeerCert(certificate) => {
