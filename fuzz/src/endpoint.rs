@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bolero::{TypeGenerator, produce};
 use hmac::{Hmac, KeyInit, Mac};
-use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_core::{Ecn, Instant, Machine, Route, Seed};
 use rexmit_sctp::recovery::{
     BundlingConfig, CopyBudget, Deadline, DelayedCopyConfig, PROFILES, ProbeConfig,
     RetransmissionCopies, ThinConfig, ThinSctpConfig, ThinTest,
@@ -588,7 +588,10 @@ impl Exchange {
 
     fn input(&mut self, side: usize, route: Option<Route>, packet: &[u8]) {
         let to = &mut self.sides[side];
-        to.endpoint.handle_input(self.now, route.unwrap_or(to.route), packet);
+        // By the first byte of the checksum, which is as good as random: routers mark an eighth of the packets.
+        let is_marked = packet.get(8).is_some_and(|byte| byte % 8 == 0);
+        let ecn = if is_marked { Ecn::Ce } else { Ecn::Ect0 };
+        to.endpoint.handle_input_with_ecn(self.now, route.unwrap_or(to.route), ecn, packet);
         self.settle(side);
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use rexmit_core::serial::unwrap_u32;
-use rexmit_core::{Instant, Machine, Route};
+use rexmit_core::{Ecn, Instant, Machine, Route};
 use rexmit_sctp::wire::{
     Chunk, DATA_HEADER_LEN, Data, I_DATA_HEADER_LEN, IData, Packet, kind, padded,
 };
@@ -246,8 +246,12 @@ impl Machine for Watched {
     type Event = (AssociationId, Event);
 
     fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
+        self.handle_input_with_ecn(now, route, Ecn::NotEct, packet);
+    }
+
+    fn handle_input_with_ecn(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &[u8]) {
         let before = self.statistics();
-        self.endpoint.handle_input(now, route, packet);
+        self.endpoint.handle_input_with_ecn(now, route, ecn, packet);
         self.on_received(&before, packet);
     }
 
@@ -261,6 +265,10 @@ impl Machine for Watched {
         self.sent.add_packet(now, route, packet);
         self.on_sent(&before, route, packet);
         Some(route)
+    }
+
+    fn transmit_ecn(&self) -> Ecn {
+        self.endpoint.transmit_ecn()
     }
 
     fn poll_event(&mut self) -> Option<Self::Event> {
