@@ -1,6 +1,6 @@
 //! Forwarding of a packet: from a host over links and routers to a host.
 
-use rexmit_core::{Machine, Route};
+use rexmit_core::{Ecn, Machine, Route};
 
 use super::event::Event;
 use super::ids::HostId;
@@ -17,8 +17,8 @@ const HOP_LIMIT: u8 = 64;
 const MAX_PAYLOAD: usize = 65_535 - 20 - 8;
 
 impl<M: Machine> Network<M> {
-    /// Sends a packet from a host.
-    pub(super) fn send(&mut self, host: HostId, route: Route, bytes: Vec<u8>) {
+    /// Sends a packet with this ECN field from a host.
+    pub(super) fn send(&mut self, host: HostId, (route, ecn): (Route, Ecn), bytes: Vec<u8>) {
         let way = self.way_out(host, route).filter(|_| bytes.len() <= MAX_PAYLOAD);
         let sender = &mut self.hosts[host.0 as usize];
         let id = self.packets.next_id();
@@ -31,6 +31,7 @@ impl<M: Machine> Network<M> {
             number: 0,
             ip_protocol: sender.ip_protocol,
             hop_limit: HOP_LIMIT,
+            ecn,
             is_damaged: false,
         };
         let Some(way) = way else {

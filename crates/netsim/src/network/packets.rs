@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use rexmit_core::Ecn;
+
 use super::ids::PacketId;
 use super::routing::Target;
 
@@ -21,6 +23,8 @@ pub(super) struct Packet {
     pub(super) ip_protocol: u8,
     /// Remaining hop limit.
     pub(super) hop_limit: u8,
+    /// The ECN field of the IP header.
+    pub(super) ecn: Ecn,
     /// Whether a bit was flipped on the way.
     pub(super) is_damaged: bool,
 }

@@ -86,6 +86,7 @@ impl Taps {
                 destination: packet.destination,
                 ip_protocol: packet.ip_protocol,
                 hop_limit: packet.hop_limit,
+                ecn: packet.ecn,
                 payload: &packet.bytes,
                 direction: if matches!(sight, Sight::Inbound) {
                     CaptureDirection::In

@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod determinism;
+mod ecn;
 mod machines;
 mod observers;
 mod routes;
