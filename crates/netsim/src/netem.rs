@@ -13,7 +13,7 @@
 //! | `reorder PERCENT TIME [JITTER [distribution NAME]]` | this share of packets is delayed further by TIME (netem: is not delayed) |
 //! | `hold N K` | packet N is delivered right after K later ones |
 //! | `duplicate PERCENT`, `corrupt PERCENT`, `rate RATE` | as netem |
-//! | `red MIN MAX [PERCENT [WEIGHT]]` | random early detection: thresholds of the average queue in packets, probability of a drop at the upper one (10 %), weight of the newest length (0.002) |
+//! | `red MIN MAX [PERCENT [WEIGHT]] [ecn]` | random early detection: thresholds of the average queue in packets, probability of a drop at the upper one (10 %), weight of the newest length (0.002); with `ecn`, ECN-capable packets are marked instead |
 //! | `limit N` or `limit SIZE` | packets or bytes that may wait for the rate |
 //! | `ordered` | jitter does not reorder |
 //!
@@ -229,6 +229,7 @@ impl<'a> Words<'a> {
         if let Some(weight) = self.further_value() {
             red.weight = weight.parse().map_err(|_| unknown(weight, "a weight such as 0.002"))?;
         }
+        red.ecn = self.rest.next_if_eq(&"ecn").is_some();
         Ok(red)
     }
 
@@ -337,6 +338,20 @@ mod tests {
         };
         assert_eq!(text.parse(), Ok(expected));
         assert_eq!("".parse(), Ok(PathConfig::default()));
+    }
+
+    #[test]
+    fn marking_is_asked_for_after_the_other_settings_of_red() {
+        let red = |text: &str| {
+            let path = format!("rate 1mbit red {text} limit 50").parse::<PathConfig>();
+            path.map(|path| path.red.unwrap())
+        };
+        let marking = Red { ecn: true, ..Red::new(5.0, 15.0) };
+        assert_eq!(red("5 15 ecn"), Ok(marking));
+        assert_eq!(red("5 15 2% ecn"), Ok(Red { probability: 0.02, ..marking }));
+        assert_eq!(red("5 15 2% 0.1 ecn"), Ok(Red { probability: 0.02, weight: 0.1, ..marking }));
+        assert_eq!(red("5 15"), Ok(Red::new(5.0, 15.0)));
+        assert!(red("5 15 ecn 2%").is_err());
     }
 
     #[test]

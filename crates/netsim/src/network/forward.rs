@@ -9,7 +9,7 @@ use super::observer::{DropCause, PacketStep};
 use super::packets::{Packet, Slot};
 use super::routing::Way;
 use super::{Network, tap};
-use crate::path::{Fate, Outcome};
+use crate::path::{Fate, Offered, Outcome};
 
 /// Initial hop limit of a packet.
 const HOP_LIMIT: u8 = 64;
@@ -72,9 +72,13 @@ impl<M: Machine> Network<M> {
     fn enter(&mut self, link: usize, slot: Slot) {
         let end = &mut self.links[link];
         let packet = self.packets.packet_mut(slot);
-        let outcome = end.path.offer(self.now, packet.wire_len());
+        let offered = Offered { len: packet.wire_len(), ecn: packet.ecn, flow: 0 };
+        let outcome = end.path.offer_packet(self.now, offered);
         packet.number = outcome.packet;
         self.taps.record(&end.entry_taps, self.now, packet, tap::Sight::Entering(&outcome));
+        if outcome.is_marked {
+            packet.ecn = Ecn::Ce;
+        }
         match outcome.fate {
             Fate::Passed => self.schedule_arrivals(link, slot, &outcome),
             Fate::Held => end.held.push((outcome.packet, slot)),

@@ -17,7 +17,7 @@ pub enum TapPoint {
     /// The packets that a host sends and receives.
     Host(HostId),
     /// Packets that enter a direction of a link, before its queue. Packets that are lost, held
-    /// back, damaged or duplicated on it have a comment.
+    /// back, marked, damaged or duplicated on it have a comment.
     Entry(LinkId, Direction),
     /// Packets that arrive at the end of a direction of a link.
     Exit(LinkId, Direction),
@@ -128,7 +128,7 @@ fn describe(outcome: &Outcome) -> Option<&'static str> {
         (Fate::Passed, true, true) => Some("one bit flipped, arrives twice"),
         (Fate::Passed, true, false) => Some("one bit flipped"),
         (Fate::Passed, false, true) => Some("arrives twice"),
-        (Fate::Passed, false, false) => None,
+        (Fate::Passed, false, false) => outcome.is_marked.then_some("marked: congestion"),
     }
 }
 

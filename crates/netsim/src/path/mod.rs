@@ -23,6 +23,7 @@ mod fate;
 mod hold;
 mod loss;
 mod model;
+mod offered;
 mod pipe;
 mod queue;
 mod red;
@@ -34,6 +35,7 @@ pub use config::{BurstLoss, ConfigError, Hold, Loss, PathConfig, QueueLimit, Reo
 pub use delay::{Delay, Jitter};
 pub use fate::{Corruption, Deliveries, Delivery, Fate, LossCause, Outcome};
 pub use model::PathModel;
+pub use offered::{Offered, flow_key};
 pub use pipe::{Arrival, Pipe};
 pub use red::Red;
-pub use stats::{ArrivalStats, PathStats};
+pub use stats::{AqmStats, ArrivalStats, PathStats};

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use rexmit_core::{Instant, Rng, Seed};
 
-use super::fate::{Corruption, Deliveries, Delivery, Fate, LossCause, Outcome};
+use super::fate::{Corruption, Delivery, Fate, LossCause, Outcome};
 use super::hold::HeldPackets;
 use super::loss::LossProcess;
 use super::queue::DropTailQueue;
-use super::red::RedState;
-use super::{ConfigError, Jitter, Loss, PathConfig, PathStats};
+use super::red::{RedState, Verdict};
+use super::{ConfigError, Jitter, Loss, Offered, PathConfig, PathStats};
 
 /// The state of one direction of a path.
 ///
@@ -115,26 +115,32 @@ impl PathModel {
         self.queue.depth()
     }
 
-    /// Offers a packet of `len` bytes to the path at `now`, which must not decrease.
+    /// Offers a packet of `len` bytes, without ECN, to the path at `now`, which must not decrease.
     pub fn offer(&mut self, now: Instant, len: usize) -> Outcome {
+        self.offer_packet(now, Offered::new(len))
+    }
+
+    /// Offers a packet to the path at `now`, which must not decrease.
+    pub fn offer_packet(&mut self, now: Instant, offered: Offered) -> Outcome {
         self.apply_changes(now);
         let packet = self.next_packet;
         self.next_packet += 1;
         if let Some(delay) = self.plain_delay
             && self.held.is_empty()
         {
-            return self.offer_plain(packet, now, len, delay);
+            return self.offer_plain(packet, now, offered, delay);
         }
         // Everything is drawn before anything is decided, so that no impairment disturbs another.
-        let lost = self.too_large(len).or(self.chance.loss.judge(packet, now));
+        let lost = self.too_large(offered.len).or(self.chance.loss.judge(packet, now));
         let mut delivery = Delivery { packet, at: now, corruption: None, is_copy: false };
         let (delay, may_overtake) = self.draw_delay();
         delivery.corruption = self.draw_corruption();
         let copy_delay = self.draw_copy();
-        let sent = lost.map_or_else(|| self.enqueue(now, len), Err);
-        let mut outcome = Outcome { packet, fate: Fate::Passed, deliveries: Deliveries::default() };
+        let sent = lost.map_or_else(|| self.enqueue(now, offered), Err);
+        let mut outcome = Outcome::of(packet, Fate::Passed);
         match sent {
-            Ok(sent) => {
+            Ok((sent, is_marked)) => {
+                outcome.is_marked = is_marked;
                 delivery.at = self.in_order(sent + delay, may_overtake);
                 let copy = copy_delay.map(|delay| Delivery {
                     at: self.in_order(sent + delay, may_overtake),
@@ -147,22 +153,29 @@ impl PathModel {
             }
             Err(cause) => outcome.fate = Fate::Lost(cause),
         }
-        self.stats.on_offer(len, &outcome);
+        self.stats.on_offer(offered.len, &outcome);
         outcome
     }
 
     /// [`offer`](Self::offer) for a path without randomness.
-    fn offer_plain(&mut self, packet: u64, now: Instant, len: usize, delay: Duration) -> Outcome {
-        let mut outcome = Outcome { packet, fate: Fate::Passed, deliveries: Deliveries::default() };
-        match self.too_large(len).map_or_else(|| self.enqueue(now, len), Err) {
-            Ok(sent) => {
+    fn offer_plain(
+        &mut self,
+        packet: u64,
+        now: Instant,
+        offered: Offered,
+        delay: Duration,
+    ) -> Outcome {
+        let mut outcome = Outcome::of(packet, Fate::Passed);
+        match self.too_large(offered.len).map_or_else(|| self.enqueue(now, offered), Err) {
+            Ok((sent, is_marked)) => {
+                outcome.is_marked = is_marked;
                 let at = self.in_order(sent + delay, false);
                 let delivery = Delivery { packet, at, corruption: None, is_copy: false };
                 outcome.deliveries.0.push(delivery);
             }
             Err(cause) => outcome.fate = Fate::Lost(cause),
         }
-        self.stats.on_offer(len, &outcome);
+        self.stats.on_offer(offered.len, &outcome);
         outcome
     }
 
@@ -202,23 +215,29 @@ impl PathModel {
         is_hit.then(|| self.config.delay.sample(&mut self.chance.duplicate))
     }
 
-    /// The time at which the link has sent the packet, or why it is not queued.
-    fn enqueue(&mut self, now: Instant, len: usize) -> Result<Instant, LossCause> {
+    /// The time at which the link has sent the packet, and whether it is marked; or why it is not queued.
+    fn enqueue(&mut self, now: Instant, offered: Offered) -> Result<(Instant, bool), LossCause> {
+        let Offered { len, ecn, .. } = offered;
+        let mut is_marked = false;
         let PathConfig { rate, queue: limit, red, .. } = &self.config;
         let idle = self.queue.advance(now);
         if let (Some(red), Some(rate)) = (red, rate) {
             let transmission = self.queue.transmission_time(*rate, len);
-            if self.chance.red.drops(red, self.queue.depth().0, idle, transmission) {
-                return Err(LossCause::Red);
+            let times = (idle, transmission);
+            match self.chance.red.judge(red, ecn.is_capable(), self.queue.depth().0, times) {
+                Verdict::Pass => {}
+                Verdict::Mark => is_marked = true,
+                Verdict::Drop => return Err(LossCause::Red),
             }
         }
         let sent = self.queue.accept(now, len, *rate, *limit);
         let (packets, bytes) = self.queue.depth();
         self.stats.on_queue(packets, bytes);
-        sent.ok_or_else(|| {
+        let Some(sent) = sent else {
             self.chance.red.on_overflow();
-            LossCause::Queue
-        })
+            return Err(LossCause::Queue);
+        };
+        Ok((sent, is_marked))
     }
 
     fn in_order(&mut self, at: Instant, may_overtake: bool) -> Instant {

@@ -35,10 +35,20 @@ pub struct PathStats {
     pub duplicated: u64,
     /// Packets in which a bit is flipped, without lost ones.
     pub corrupted: u64,
+    /// What active queue management did, apart from drops of random early detection.
+    pub aqm: AqmStats,
     /// Largest number of packets in the queue.
     pub max_queue_packets: usize,
     /// Largest number of bytes in the queue.
     pub max_queue_bytes: usize,
+}
+
+/// Counters of active queue management.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct AqmStats {
+    /// Packets of which the ECN field was set to "congestion experienced" instead of a drop.
+    pub marked: u64,
 }
 
 impl PathStats {
@@ -56,6 +66,7 @@ impl PathStats {
     pub(super) fn on_offer(&mut self, len: usize, outcome: &Outcome) {
         self.offered += 1;
         self.offered_bytes += len as u64;
+        self.aqm.marked += u64::from(outcome.is_marked);
         match outcome.fate {
             Fate::Passed => self.passed += 1,
             Fate::Held => self.held += 1,

@@ -1,12 +1,15 @@
 //! The ECN field on its way from machine to machine.
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use etherparse::{NetHeaders, PacketHeaders};
 use pcap_file::pcapng::{Block, PcapNgReader};
 use rexmit_core::{Ecn, Instant, Route, Seed};
-use rexmit_netsim::network::{Network, Occurrence, PointToPoint, SharedBuffer, TapPoint};
-use rexmit_netsim::path::PathConfig;
+use rexmit_netsim::network::{
+    Direction, Network, Occurrence, PointToPoint, SharedBuffer, TapPoint,
+};
+use rexmit_netsim::path::{PathConfig, PathStats};
 
 use crate::machines::Node;
 
@@ -66,4 +69,45 @@ fn a_capture_shows_the_field_in_the_ip_header() {
         }
         assert_eq!(shown, [ecn.bits()], "{route:?}");
     }
+}
+
+/// The ECN fields of what arrives when a packet is sent each 0.8 ms, a quarter more than the link carries, and the counters.
+fn overloaded(ecn: Ecn, path: &str) -> (Vec<Ecn>, PathStats) {
+    let gap = Duration::from_micros(800);
+    let source = Node::source(PointToPoint::route(), 1480, gap, Instant::ZERO);
+    let path = format!("rate 12mbit {path}").parse().unwrap();
+    let mut network = Network::new(&Seed::from_u64(1));
+    let machines = [Node { ecn, ..source }, Node::default()];
+    let pair = PointToPoint::build(&mut network, machines, &path).unwrap();
+    let mut arrived = Vec::new();
+    network
+        .run_until(Instant::from_millis(5000), |_, occurrence| {
+            if let Occurrence::Event(received) = occurrence {
+                arrived.push(received.ecn);
+            }
+        })
+        .unwrap();
+    (arrived, network.link_stats(pair.link, Direction::Forward).path)
+}
+
+#[test]
+fn random_early_detection_marks_capable_packets_and_drops_the_excess() {
+    let red = "red 5 15 10% 0.02 ecn limit 100";
+    for ecn in [Ecn::Ect0, Ecn::Ect1] {
+        let (arrived, stats) = overloaded(ecn, red);
+        let marked = arrived.iter().filter(|&&ecn| ecn == Ecn::Ce).count();
+        assert!(arrived.iter().all(|&arrived| [ecn, Ecn::Ce].contains(&arrived)));
+        // Some marked packets are still on the path.
+        assert!(
+            (0..40).contains(&(stats.aqm.marked as usize - marked)) && marked > 100,
+            "{marked}"
+        );
+        // The sender does not respond, so that the queue grows to where packets are dropped.
+        assert!(stats.lost_red > 100 && stats.lost_queue == 0, "{stats:?}");
+    }
+    let (arrived, stats) = overloaded(Ecn::NotEct, red);
+    assert!(arrived.iter().all(|&ecn| ecn == Ecn::NotEct));
+    assert!(stats.lost_red > 1000 && stats.aqm.marked == 0);
+    let (_, stats) = overloaded(Ecn::Ect0, "red 5 15 10% 0.02 limit 100");
+    assert_eq!(stats.aqm.marked, 0, "marking is off by default");
 }
