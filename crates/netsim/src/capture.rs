@@ -96,6 +96,7 @@ pub const fn loss_comment(cause: LossCause) -> &'static str {
         LossCause::Uniform => "lost: uniform",
         LossCause::Red => "lost: random early detection",
         LossCause::Queue => "lost: no room in the queue",
+        LossCause::Codel => "lost: too long in the queue (CoDel)",
         LossCause::Mtu => "lost: larger than the MTU",
     }
 }

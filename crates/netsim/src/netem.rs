@@ -14,6 +14,7 @@
 //! | `hold N K` | packet N is delivered right after K later ones |
 //! | `duplicate PERCENT`, `corrupt PERCENT`, `rate RATE` | as netem |
 //! | `red MIN MAX [PERCENT [WEIGHT]] [ecn]` | random early detection: thresholds of the average queue in packets, probability of a drop at the upper one (10 %), weight of the newest length (0.002); with `ecn`, ECN-capable packets are marked instead |
+//! | `fq_codel [target TIME] [interval TIME] [quantum BYTES] [flows N] [noecn]` | FQ-CoDel (RFC 8290): a queue per flow; defaults 5 ms, 100 ms, 1514, 1024 as in Linux; ECN-capable packets are marked unless `noecn`; `limit` is the limit of all queues |
 //! | `limit N` or `limit SIZE` | packets or bytes that may wait for the rate |
 //! | `ordered` | jitter does not reorder |
 //!
@@ -28,7 +29,8 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::path::{
-    BurstLoss, ConfigError, Delay, Hold, Jitter, Loss, PathConfig, QueueLimit, Red, Reorder,
+    BurstLoss, ConfigError, Delay, FqCodel, Hold, Jitter, Loss, PathConfig, QueueLimit, Red,
+    Reorder,
 };
 use crate::units::{self, UnitError};
 
@@ -115,6 +117,7 @@ impl PathConfig {
                 }
                 "limit" => config.queue = words.value("limit", "packets or a size")?.parse()?,
                 "red" => config.red = Some(words.red()?),
+                "fq_codel" => config.fq_codel = Some(words.fq_codel()?),
                 "ordered" => config.keep_order = true,
                 _ => return Err(unknown(word, CLAUSES)),
             }
@@ -125,10 +128,14 @@ impl PathConfig {
 }
 
 /// The options that a path has once; those of `loss` are checked by model.
-const ONCE: [&str; 8] =
-    ["delay", "reorder", "duplicate", "corrupt", "rate", "limit", "red", "ordered"];
+const ONCE: [&str; 9] =
+    ["delay", "reorder", "duplicate", "corrupt", "rate", "limit", "red", "fq_codel", "ordered"];
 
-const CLAUSES: &str = "delay, loss, reorder, hold, duplicate, corrupt, rate, limit, red or ordered";
+/// The words that may follow `fq_codel`.
+const FQ_CODEL: [&str; 6] = ["target", "interval", "quantum", "flows", "ecn", "noecn"];
+
+const CLAUSES: &str =
+    "delay, loss, reorder, hold, duplicate, corrupt, rate, limit, red, fq_codel or ordered";
 
 /// Parses the arguments of `loss` as in the [module's table](self).
 impl FromStr for Loss {
@@ -233,6 +240,26 @@ impl<'a> Words<'a> {
         Ok(red)
     }
 
+    fn fq_codel(&mut self) -> Result<FqCodel, NetemError> {
+        let mut config = FqCodel::default();
+        while let Some(option) = self.rest.next_if(|word| FQ_CODEL.contains(word)) {
+            match option {
+                "target" => {
+                    let target = self.value("target", "a time such as 5ms")?;
+                    config.target = units::parse_duration(target)?;
+                }
+                "interval" => {
+                    let interval = self.value("interval", "a time such as 100ms")?;
+                    config.interval = units::parse_duration(interval)?;
+                }
+                "quantum" => config.quantum = self.number("quantum", "a number of bytes")?,
+                "flows" => config.flows = self.number("flows", "a number of queues")?,
+                _ => config.ecn = option == "ecn",
+            }
+        }
+        Ok(config)
+    }
+
     fn delay(&mut self, after: &'static str) -> Result<Delay, NetemError> {
         let mean = units::parse_duration(self.value(after, "a time such as 50ms")?)?;
         let Some(spread) = self.further_value() else { return Ok(Delay::constant(mean)) };
@@ -334,6 +361,7 @@ mod tests {
             rate: BitRate::new(10_000_000),
             queue: QueueLimit::Bytes(65_536),
             red: Some(Red { probability: 0.02, ..Red::new(5.0, 15.0) }),
+            fq_codel: None,
             mtu: None,
         };
         assert_eq!(text.parse(), Ok(expected));
@@ -355,6 +383,25 @@ mod tests {
     }
 
     #[test]
+    fn fq_codel_takes_its_settings_in_any_order() {
+        let path = |text: &str| format!("rate 1mbit {text}").parse::<PathConfig>();
+        let fq_codel = |text: &str| path(text).map(|path| path.fq_codel);
+        assert_eq!(fq_codel("fq_codel limit 50"), Ok(Some(FqCodel::default())));
+        let all = FqCodel { target: ms(2), interval: ms(40), quantum: 300, flows: 16, ecn: false };
+        let text = "fq_codel noecn flows 16 target 2ms quantum 300 interval 40ms";
+        assert_eq!(fq_codel(text), Ok(Some(all)));
+        let error = |text: &str| path(text).unwrap_err().to_string();
+        assert_eq!(
+            error("fq_codel target"),
+            "after `target` something is missing: a time such as 5ms"
+        );
+        assert_eq!(
+            error("red 5 15 fq_codel"),
+            "red and fq_codel exclude each other: a path has one queue discipline"
+        );
+    }
+
+    #[test]
     fn losses_stand_alone_too() {
         let burst = |text: &str| text.parse::<Loss>().map(|loss| loss.burst);
         let packets = BurstLoss::Packets { mean_loss: 0.05, mean_burst: 3.0 };
@@ -371,7 +418,7 @@ mod tests {
         assert_eq!(
             error("dealy 50ms"),
             "unknown word `dealy`: expected delay, loss, reorder, hold, duplicate, corrupt, \
-             rate, limit, red or ordered"
+             rate, limit, red, fq_codel or ordered"
         );
         assert_eq!(error("delay"), "after `delay` something is missing: a time such as 50ms");
         assert_eq!(error("delay 50"), "`50` needs one of the units ns, us, ms, s, min, h");

@@ -72,20 +72,59 @@ impl<M: Machine> Network<M> {
     fn enter(&mut self, link: usize, slot: Slot) {
         let end = &mut self.links[link];
         let packet = self.packets.packet_mut(slot);
-        let offered = Offered { len: packet.wire_len(), ecn: packet.ecn, flow: 0 };
+        let flow = if end.path.needs_flow() { packet.flow() } else { 0 };
+        let offered = Offered { len: packet.wire_len(), ecn: packet.ecn, flow };
         let outcome = end.path.offer_packet(self.now, offered);
         packet.number = outcome.packet;
-        self.taps.record(&end.entry_taps, self.now, packet, tap::Sight::Entering(&outcome));
+        self.settle(link, slot, &outcome);
+        if self.links[link].path.next_departure().is_some() {
+            self.depart(link);
+        }
+    }
+
+    /// Called at the time of a scheduled departure.
+    pub(super) fn on_departure(&mut self, link: usize) {
+        self.links[link].departure_at = None;
+        self.depart(link);
+    }
+
+    /// Settles the packets that a link direction has sent or dropped by now, and schedules the next departure.
+    fn depart(&mut self, link: usize) {
+        while let Some(outcome) = self.links[link].path.poll_departure(self.now) {
+            if let Some(slot) = self.links[link].queued.remove(&outcome.packet) {
+                self.settle(link, slot, &outcome);
+            }
+        }
+        let end = &mut self.links[link];
+        let next = end.path.next_departure();
+        if let Some(at) = next
+            && end.departure_at != next
+        {
+            end.departure_at = next;
+            self.agenda.schedule(at, Event::Departure { link: link as u32 });
+        }
+    }
+
+    /// Does with a packet what the path of a link direction has decided.
+    fn settle(&mut self, link: usize, slot: Slot, outcome: &Outcome) {
+        let end = &mut self.links[link];
+        let packet = self.packets.packet_mut(slot);
+        if outcome.fate == Fate::Queued {
+            end.queued.insert(outcome.packet, slot);
+            return;
+        }
+        self.taps.record(&end.entry_taps, self.now, packet, tap::Sight::Entering(outcome));
         if outcome.is_marked {
             packet.ecn = Ecn::Ce;
         }
         match outcome.fate {
-            Fate::Passed => self.schedule_arrivals(link, slot, &outcome),
+            Fate::Passed => self.schedule_arrivals(link, slot, outcome),
             Fate::Held => end.held.push((outcome.packet, slot)),
             Fate::Lost(cause) => {
                 let (link, direction) = direction_of(link);
                 self.drop(slot, DropCause::Link { link, direction, cause });
             }
+            Fate::Queued => {}
         }
     }
 

@@ -1,5 +1,9 @@
 //! One direction of a link.
 
+use std::collections::BTreeMap;
+
+use rexmit_core::Instant;
+
 use super::ids::{Direction, LinkId, NodeId};
 use super::packets::Slot;
 use super::tap;
@@ -13,6 +17,10 @@ pub(super) struct LinkEnd {
     pub(super) arrivals: ArrivalStats,
     /// Packets that the path holds back, by number.
     pub(super) held: Vec<(u64, Slot)>,
+    /// Packets that wait in the path's queues of FQ-CoDel, by number.
+    pub(super) queued: BTreeMap<u64, Slot>,
+    /// The time of the scheduled departure.
+    pub(super) departure_at: Option<Instant>,
     pub(super) entry_taps: Vec<tap::Interface>,
     pub(super) exit_taps: Vec<tap::Interface>,
 }
@@ -42,6 +50,8 @@ impl LinkEnd {
             path,
             arrivals: ArrivalStats::default(),
             held: Vec::new(),
+            queued: BTreeMap::new(),
+            departure_at: None,
             entry_taps: Vec::new(),
             exit_taps: Vec::new(),
         }

@@ -60,7 +60,7 @@ pub enum PacketStep {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum DropCause {
-    /// The link lost it; reported when the packet enters the link.
+    /// The link lost it; reported when the packet enters the link or is dropped from a queue of FQ-CoDel.
     Link {
         /// The link.
         link: LinkId,

@@ -72,6 +72,7 @@ impl<M: Machine> Network<M> {
                 Next::Event(Event::Arrival { link, packet }) => {
                     self.on_arrival(link as usize, packet, &mut app)?;
                 }
+                Next::Event(Event::Departure { link }) => self.on_departure(link as usize),
                 Next::Event(Event::Wake { host, token }) => {
                     self.step(host)?;
                     app(&mut self.context(host), Occurrence::Wake(token));

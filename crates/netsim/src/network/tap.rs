@@ -17,7 +17,8 @@ pub enum TapPoint {
     /// The packets that a host sends and receives.
     Host(HostId),
     /// Packets that enter a direction of a link, before its queue. Packets that are lost, held
-    /// back, marked, damaged or duplicated on it have a comment.
+    /// back, marked, damaged or duplicated on it have a comment. With FQ-CoDel, packets are captured when they leave its
+    /// queues or are dropped from them.
     Entry(LinkId, Direction),
     /// Packets that arrive at the end of a direction of a link.
     Exit(LinkId, Direction),
@@ -124,6 +125,7 @@ fn describe(outcome: &Outcome) -> Option<&'static str> {
     let is_doubled = own.any(|delivery| delivery.is_copy);
     match (outcome.fate, is_corrupted, is_doubled) {
         (Fate::Lost(cause), ..) => Some(loss_comment(cause)),
+        (Fate::Queued, ..) => None,
         (Fate::Held, ..) => Some("held back"),
         (Fate::Passed, true, true) => Some("one bit flipped, arrives twice"),
         (Fate::Passed, true, false) => Some("one bit flipped"),

@@ -34,6 +34,9 @@ pub enum Fate {
     Passed,
     /// The packet is held back: the driver keeps it until it is among the deliveries of a later packet.
     Held,
+    /// The packet waits in a queue of FQ-CoDel: the driver keeps it until
+    /// [`PathModel::poll_departure`](super::PathModel::poll_departure) returns its outcome.
+    Queued,
     /// The packet is never delivered.
     Lost(LossCause),
 }
@@ -50,8 +53,10 @@ pub enum LossCause {
     Uniform,
     /// Random early detection.
     Red,
-    /// The queue was full.
+    /// The queue was full; with FQ-CoDel, this packet was in the longest queue.
     Queue,
+    /// The packet had been in the queue for too long (CoDel).
+    Codel,
     /// The packet was larger than the MTU.
     Mtu,
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rexmit_core::{Instant, Rng, Seed};
 
+use super::departures::{Drawn, Waiting};
 use super::fate::{Corruption, Delivery, Fate, LossCause, Outcome};
 use super::hold::HeldPackets;
 use super::loss::LossProcess;
@@ -29,29 +30,35 @@ use super::{ConfigError, Jitter, Loss, Offered, PathConfig, PathStats};
 /// ```
 #[derive(Clone, Debug)]
 pub struct PathModel {
-    config: PathConfig,
-    changes: VecDeque<(Instant, PathConfig)>,
+    pub(super) config: PathConfig,
+    pub(super) changes: VecDeque<(Instant, PathConfig)>,
     /// The delay of every packet, apart from queueing, if the path has no other impairment; `None` otherwise.
     plain_delay: Option<Duration>,
-    queue: DropTailQueue,
+    pub(super) queue: DropTailQueue,
+    /// The packets in the queues of FQ-CoDel, if that is configured.
+    pub(super) waiting: Option<Box<Waiting>>,
+    /// Outcomes for packets of these queues that were not polled yet.
+    pub(super) decided: VecDeque<Outcome>,
     held: HeldPackets,
     /// The random impairments; boxed because they are large and unused on a plain path.
-    chance: Box<Chance>,
+    pub(super) chance: Box<Chance>,
     /// Time of the latest delivery so far, for [`PathConfig::keep_order`].
     latest: Instant,
     next_packet: u64,
-    stats: PathStats,
+    pub(super) stats: PathStats,
 }
 
 /// The impairments that use random numbers.
 #[derive(Clone, Debug)]
-struct Chance {
+pub(super) struct Chance {
     loss: LossProcess,
     delay: Rng,
     reorder: Rng,
     duplicate: Rng,
     corrupt: Rng,
     red: RedState,
+    /// Of the assignment of flows to queues.
+    pub(super) perturbation: u64,
 }
 
 impl PathModel {
@@ -68,11 +75,16 @@ impl PathModel {
             duplicate: seed.split("duplicate").rng(),
             corrupt: seed.split("corrupt").rng(),
             red: RedState::new(seed),
+            perturbation: seed.split("flows").rng().u64(),
         };
         Ok(Self {
             changes: VecDeque::new(),
             plain_delay: plain_delay(&config),
             queue: DropTailQueue::default(),
+            waiting: config
+                .fq_codel
+                .map(|fq_codel| Box::new(Waiting::new(fq_codel, chance.perturbation))),
+            decided: VecDeque::new(),
             held: HeldPackets::new(&config.holds),
             chance: Box::new(chance),
             latest: Instant::ZERO,
@@ -112,7 +124,13 @@ impl PathModel {
     /// Packets and bytes in the queue as of the last offer.
     #[must_use]
     pub fn queue_depth(&self) -> (usize, usize) {
-        self.queue.depth()
+        let (mut packets, mut bytes) = self.queue.depth();
+        if let Some(waiting) = &self.waiting {
+            let more = waiting.depth();
+            packets += more.0;
+            bytes += more.1;
+        }
+        (packets, bytes)
     }
 
     /// Offers a packet of `len` bytes, without ECN, to the path at `now`, which must not decrease.
@@ -120,7 +138,8 @@ impl PathModel {
         self.offer_packet(now, Offered::new(len))
     }
 
-    /// Offers a packet to the path at `now`, which must not decrease.
+    /// Offers a packet to the path at `now`, which must not decrease. With [`FqCodel`](super::FqCodel), it is
+    /// [`Fate::Queued`] unless it is lost before the queue: [`poll_departure`](Self::poll_departure) says what becomes of it.
     pub fn offer_packet(&mut self, now: Instant, offered: Offered) -> Outcome {
         self.apply_changes(now);
         let packet = self.next_packet;
@@ -132,24 +151,22 @@ impl PathModel {
         }
         // Everything is drawn before anything is decided, so that no impairment disturbs another.
         let lost = self.too_large(offered.len).or(self.chance.loss.judge(packet, now));
-        let mut delivery = Delivery { packet, at: now, corruption: None, is_copy: false };
-        let (delay, may_overtake) = self.draw_delay();
-        delivery.corruption = self.draw_corruption();
-        let copy_delay = self.draw_copy();
-        let sent = lost.map_or_else(|| self.enqueue(now, offered), Err);
+        let drawn = self.draw(packet);
         let mut outcome = Outcome::of(packet, Fate::Passed);
-        match sent {
+        let entered = match lost {
+            Some(cause) => Err(cause),
+            None if self.waiting.is_some() => {
+                outcome.fate = Fate::Queued;
+                self.stats.on_offer(offered.len, &outcome);
+                self.wait(now, offered, drawn);
+                return outcome;
+            }
+            None => self.enqueue(now, offered),
+        };
+        match entered {
             Ok((sent, is_marked)) => {
                 outcome.is_marked = is_marked;
-                delivery.at = self.in_order(sent + delay, may_overtake);
-                let copy = copy_delay.map(|delay| Delivery {
-                    at: self.in_order(sent + delay, may_overtake),
-                    is_copy: true,
-                    ..delivery
-                });
-                self.stats.duplicated += u64::from(copy.is_some());
-                self.stats.corrupted += u64::from(delivery.corruption.is_some());
-                self.pass(delivery, copy, &mut outcome);
+                self.deliver(sent, &drawn, &mut outcome);
             }
             Err(cause) => outcome.fate = Fate::Lost(cause),
         }
@@ -183,7 +200,7 @@ impl PathModel {
         self.config.mtu.is_some_and(|mtu| len > mtu).then_some(LossCause::Mtu)
     }
 
-    fn apply_changes(&mut self, now: Instant) {
+    pub(super) fn apply_changes(&mut self, now: Instant) {
         while self.changes.front().is_some_and(|&(at, _)| at <= now)
             && let Some((at, config)) = self.changes.pop_front()
         {
@@ -191,7 +208,15 @@ impl PathModel {
             self.held.reconfigure(&config.holds);
             self.plain_delay = plain_delay(&config);
             self.config = config;
+            self.change_discipline(at);
         }
+    }
+
+    fn draw(&mut self, packet: u64) -> Drawn {
+        let (delay, may_overtake) = self.draw_delay();
+        let (corruption, copy_delay) = (self.draw_corruption(), self.draw_copy());
+        let hold_by = self.held.planned(packet);
+        Drawn { packet, delay, may_overtake, corruption, copy_delay, hold_by }
     }
 
     /// The delay of this packet, and whether it is exempt from keeping order.
@@ -248,10 +273,20 @@ impl PathModel {
         self.latest
     }
 
-    /// Delivers the packet, unless it is to be held back, and releases packets that were held for
-    /// it.
-    fn pass(&mut self, delivery: Delivery, copy: Option<Delivery>, outcome: &mut Outcome) {
-        if let Some(by) = self.held.planned(delivery.packet) {
+    /// Delivers the packet, which the link has sent at `sent`, unless it is to be held back, and releases packets that
+    /// were held for it.
+    pub(super) fn deliver(&mut self, sent: Instant, drawn: &Drawn, outcome: &mut Outcome) {
+        let Drawn { packet, delay, may_overtake, corruption, copy_delay, hold_by } = *drawn;
+        let at = self.in_order(sent + delay, may_overtake);
+        let delivery = Delivery { packet, at, corruption, is_copy: false };
+        let copy = copy_delay.map(|delay| Delivery {
+            at: self.in_order(sent + delay, may_overtake),
+            is_copy: true,
+            ..delivery
+        });
+        self.stats.duplicated += u64::from(copy.is_some());
+        self.stats.corrupted += u64::from(corruption.is_some());
+        if let Some(by) = hold_by {
             outcome.fate = Fate::Held;
             self.held.keep(delivery, copy, by);
             return;
@@ -272,13 +307,14 @@ impl PathModel {
     }
 }
 
-/// The delay of every packet, if the path is not random, loses nothing and holds nothing back.
+/// The delay of every packet, if the path is not random, loses nothing, holds nothing back and decides at once.
 fn plain_delay(config: &PathConfig) -> Option<Duration> {
     let is_plain = config.loss == Loss::default()
         && config.reorder.probability == 0.0
         && config.duplicate == 0.0
         && config.corrupt == 0.0
         && config.holds.is_empty()
-        && config.delay.jitter == Jitter::Constant;
+        && config.delay.jitter == Jitter::Constant
+        && config.fq_codel.is_none();
     is_plain.then_some(config.delay.mean)
 }

@@ -48,6 +48,14 @@ pub fn flow_key(source: SocketAddr, destination: SocketAddr, ip_protocol: u8) ->
     key
 }
 
+/// The ports in the header of a transport protocol: of TCP, UDP and SCTP, whose first four bytes they are.
+#[must_use]
+pub fn header_ports(ip_protocol: u8, payload: &[u8]) -> Option<[u16; 2]> {
+    const PROTOCOLS: [u8; 3] = [6, 17, 132];
+    let &[a, b, c, d] = payload.first_chunk()?;
+    PROTOCOLS.contains(&ip_protocol).then(|| [[a, b], [c, d]].map(u16::from_be_bytes))
+}
+
 /// A permutation of the 64-bit numbers in which each bit of the result depends on each bit of `x`.
 pub(super) const fn mixed(x: u64) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15; // 2⁶⁴ divided by the golden ratio

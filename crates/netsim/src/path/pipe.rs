@@ -1,11 +1,11 @@
 //! A path model together with the packets in flight.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use rexmit_core::Instant;
 
-use super::{ArrivalStats, Corruption, Fate, Offered, Outcome, PathModel};
+use super::{ArrivalStats, Corruption, Fate, LossCause, Offered, Outcome, PathModel};
 
 /// A path that stores the packets offered to it until they arrive, for drivers without an event
 /// queue of their own, such as the real-time emulator.
@@ -26,6 +26,10 @@ pub struct Pipe<T> {
     model: PathModel,
     under_way: BinaryHeap<UnderWay<T>>,
     held: Vec<(u64, Stored<T>)>,
+    /// Packets in queues of FQ-CoDel.
+    queued: BTreeMap<u64, Stored<T>>,
+    /// Packets dropped from these queues by the last call.
+    dropped: VecDeque<(T, LossCause)>,
     next_order: u64,
     arrivals: ArrivalStats,
 }
@@ -70,6 +74,8 @@ impl<T: Clone> Pipe<T> {
             model,
             under_way: BinaryHeap::new(),
             held: Vec::new(),
+            queued: BTreeMap::new(),
+            dropped: VecDeque::new(),
             next_order: 0,
             arrivals: ArrivalStats::default(),
         }
@@ -82,10 +88,36 @@ impl<T: Clone> Pipe<T> {
 
     /// Offers `packet`, with the properties `offered`, to the path at `now`, which must not decrease.
     pub fn offer_packet(&mut self, now: Instant, offered: Offered, packet: T) -> Fate {
+        self.advance(now);
         let outcome = self.model.offer_packet(now, offered);
         let own = Stored { len: offered.len, is_marked: outcome.is_marked, packet };
         self.settle(&outcome, own);
+        self.depart(now);
         outcome.fate
+    }
+
+    /// A packet that was dropped from a queue of FQ-CoDel by the last call of [`offer_packet`](Self::offer_packet) or
+    /// [`poll_arrival`](Self::poll_arrival), after it had been [`Fate::Queued`]; the next call forgets it.
+    pub fn poll_dropped(&mut self) -> Option<(T, LossCause)> {
+        self.dropped.pop_front()
+    }
+
+    /// Lets the link send what it could send by `now`.
+    fn advance(&mut self, now: Instant) {
+        self.dropped.clear();
+        self.depart(now);
+    }
+
+    fn depart(&mut self, now: Instant) {
+        while let Some(outcome) = self.model.poll_departure(now) {
+            let Some(mut stored) = self.queued.remove(&outcome.packet) else { continue };
+            stored.is_marked = outcome.is_marked;
+            if let Fate::Lost(cause) = outcome.fate {
+                self.dropped.push_back((stored.packet, cause));
+            } else {
+                self.settle(&outcome, stored);
+            }
+        }
     }
 
     /// Stores a packet until its deliveries, together with those that it releases.
@@ -110,20 +142,25 @@ impl<T: Clone> Pipe<T> {
             });
             self.next_order += 1;
         }
-        if let (Fate::Held, Some(own)) = (outcome.fate, own) {
-            self.held.push((outcome.packet, own));
+        match (outcome.fate, own) {
+            (Fate::Held, Some(own)) => self.held.push((outcome.packet, own)),
+            (Fate::Queued, Some(own)) => _ = self.queued.insert(outcome.packet, own),
+            _ => {}
         }
     }
 
-    /// The earliest known arrival.
+    /// The earliest known arrival, or an earlier time at which a packet leaves a queue of FQ-CoDel: when
+    /// [`poll_arrival`](Self::poll_arrival) is to be called.
     #[must_use]
     pub fn next_arrival(&self) -> Option<Instant> {
-        self.under_way.peek().map(|next| next.key.0.0)
+        let arrival = self.under_way.peek().map(|next| next.key.0.0);
+        arrival.into_iter().chain(self.model.next_departure()).min()
     }
 
     /// Returns the earliest packet that has arrived by `now`.
     pub fn poll_arrival(&mut self, now: Instant) -> Option<Arrival<T>> {
-        if self.next_arrival()? > now {
+        self.advance(now);
+        if self.under_way.peek()?.key.0.0 > now {
             return None;
         }
         let next = self.under_way.pop()?;
@@ -132,10 +169,10 @@ impl<T: Clone> Pipe<T> {
         Some(Arrival { packet, at: next.key.0.0, corruption, is_marked })
     }
 
-    /// The number of packets in flight, including those held back.
+    /// The number of packets in flight, including those held back or in a queue.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.under_way.len() + self.held.len()
+        self.under_way.len() + self.held.len() + self.queued.len()
     }
 
     /// The model, for its counters.

@@ -63,6 +63,11 @@ impl DropTailQueue {
         }
     }
 
+    /// When the link has sent all accepted packets.
+    pub(super) const fn free_at(&self) -> Instant {
+        self.free_at
+    }
+
     /// Packets and bytes in the queue as of the last offer.
     pub(super) fn depth(&self) -> (usize, usize) {
         (self.waiting.len(), self.waiting_bytes)

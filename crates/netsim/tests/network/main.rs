@@ -3,6 +3,7 @@
 mod behaviour;
 mod determinism;
 mod ecn;
+mod fq_codel;
 mod machines;
 mod observers;
 mod routes;
