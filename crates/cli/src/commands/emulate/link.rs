@@ -45,9 +45,14 @@ pub(super) struct Link {
     #[arg(long, value_name = "N|SIZE")]
     limit: Option<String>,
     /// Random early detection: drop packets before the queue is full. Thresholds of the average queue in packets, and
-    /// the probability of a drop at the second one (10%), such as '5 15 2%'; needs --rate.
-    #[arg(long, value_name = "MIN MAX [PERCENT]")]
+    /// the probability of a drop at the second one (10%), such as '5 15 2%'; with 'ecn' at the end, ECN-capable packets are
+    /// marked instead; needs --rate.
+    #[arg(long, value_name = "MIN MAX [PERCENT] [ecn]")]
     red: Option<String>,
+    /// FQ-CoDel (RFC 8290): a queue per flow, with drops or ECN marks of packets that wait for long. Settings such as
+    /// 'target 5ms interval 100ms quantum 1514 flows 1024 noecn' are optional; --limit is that of all queues; needs --rate.
+    #[arg(long, value_name = "SETTINGS", num_args = 0..=1, default_missing_value = "", conflicts_with = "red")]
+    fq_codel: Option<String>,
     /// Further netem options for the direction to the server, such as 'delay 20ms loss 1%'.
     #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
     forward: String,
@@ -137,6 +142,9 @@ impl Link {
         }
         if let Some(red) = &self.red {
             words += &format!(" red {red}");
+        }
+        if let Some(fq_codel) = &self.fq_codel {
+            words += &format!(" fq_codel {fq_codel}");
         }
         words
     }
