@@ -38,6 +38,27 @@ pub(super) struct Link {
     /// Share of packets in which a bit is flipped.
     #[arg(long, value_name = "PERCENT", default_value = "0%")]
     corrupt: String,
+    #[command(flatten)]
+    queueing: Queueing,
+    /// Further netem options for the direction to the server, such as 'delay 20ms loss 1%'.
+    #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
+    forward: String,
+    /// Further netem options for the direction to the clients.
+    #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
+    backward: String,
+    /// Handle packets in batches, once in this time (1ms): a fraction of the processor time where there are many, which are
+    /// late by up to this time [default: at once].
+    #[arg(long, value_name = "TIME", value_parser = values::batch)]
+    batch: Option<Duration>,
+    /// Seed of the emulator. The same seed drops and delays the same packets, counted in the order
+    /// in which they arrive.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) seed: u64,
+}
+
+/// The rate and the queue in front of it.
+#[derive(Debug, Args)]
+struct Queueing {
     /// The link's rate, such as 10mbit.
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
@@ -53,20 +74,6 @@ pub(super) struct Link {
     /// 'target 5ms interval 100ms quantum 1514 flows 1024 noecn' are optional; --limit is that of all queues; needs --rate.
     #[arg(long, value_name = "SETTINGS", num_args = 0..=1, default_missing_value = "", conflicts_with = "red")]
     fq_codel: Option<String>,
-    /// Further netem options for the direction to the server, such as 'delay 20ms loss 1%'.
-    #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
-    forward: String,
-    /// Further netem options for the direction to the clients.
-    #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
-    backward: String,
-    /// Handle packets in batches, once in this time (1ms): a fraction of the processor time where there are many, which are
-    /// late by up to this time [default: at once].
-    #[arg(long, value_name = "TIME", value_parser = values::batch)]
-    batch: Option<Duration>,
-    /// Seed of the emulator. The same seed drops and delays the same packets, counted in the order
-    /// in which they arrive.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(super) seed: u64,
 }
 
 /// Which packets are lost.
@@ -134,16 +141,16 @@ impl Link {
         };
         words += &format!(" reorder {} {extra}", self.reordering.reorder);
         words += &format!(" duplicate {} corrupt {}", self.duplicate, self.corrupt);
-        if let Some(rate) = &self.rate {
+        if let Some(rate) = &self.queueing.rate {
             words += &format!(" rate {rate}");
         }
-        if let Some(limit) = &self.limit {
+        if let Some(limit) = &self.queueing.limit {
             words += &format!(" limit {limit}");
         }
-        if let Some(red) = &self.red {
+        if let Some(red) = &self.queueing.red {
             words += &format!(" red {red}");
         }
-        if let Some(fq_codel) = &self.fq_codel {
+        if let Some(fq_codel) = &self.queueing.fq_codel {
             words += &format!(" fq_codel {fq_codel}");
         }
         words
