@@ -72,45 +72,51 @@ impl<M: Machine> Network<M> {
     fn enter(&mut self, link: usize, slot: Slot) {
         let end = &mut self.links[link];
         let packet = self.packets.packet_mut(slot);
-        let flow = if end.path.needs_flow() { packet.flow() } else { 0 };
+        let may_queue = end.path.needs_flow();
+        let flow = if may_queue { packet.flow() } else { 0 };
         let offered = Offered { len: packet.wire_len(), ecn: packet.ecn, flow };
         let outcome = end.path.offer_packet(self.now, offered);
         packet.number = outcome.packet;
         self.settle(link, slot, &outcome);
-        if self.links[link].path.next_departure().is_some() {
+        if may_queue {
             self.depart(link);
         }
     }
 
     /// Called at the time of a scheduled departure.
     pub(super) fn on_departure(&mut self, link: usize) {
-        self.links[link].departure_at = None;
+        if let Some(waiting) = &mut self.links[link].waiting {
+            waiting.departure_at = None;
+        }
         self.depart(link);
     }
 
     /// Settles the packets that a link direction has sent or dropped by now, and schedules the next departure.
     fn depart(&mut self, link: usize) {
         while let Some(outcome) = self.links[link].path.poll_departure(self.now) {
-            if let Some(slot) = self.links[link].queued.remove(&outcome.packet) {
+            let waiting = self.links[link].waiting.as_deref_mut();
+            if let Some(slot) = waiting.and_then(|all| all.packets.remove(&outcome.packet)) {
                 self.settle(link, slot, &outcome);
             }
         }
         let end = &mut self.links[link];
         let next = end.path.next_departure();
         if let Some(at) = next
-            && end.departure_at != next
+            && let Some(waiting) = &mut end.waiting
+            && waiting.departure_at != next
         {
-            end.departure_at = next;
+            waiting.departure_at = next;
             self.agenda.schedule(at, Event::Departure { link: link as u32 });
         }
     }
 
     /// Does with a packet what the path of a link direction has decided.
+    #[inline] // For drop-tail links, which need nothing else.
     fn settle(&mut self, link: usize, slot: Slot, outcome: &Outcome) {
         let end = &mut self.links[link];
         let packet = self.packets.packet_mut(slot);
         if outcome.fate == Fate::Queued {
-            end.queued.insert(outcome.packet, slot);
+            end.waiting.get_or_insert_default().packets.insert(outcome.packet, slot);
             return;
         }
         self.taps.record(&end.entry_taps, self.now, packet, tap::Sight::Entering(outcome));

@@ -17,12 +17,19 @@ pub(super) struct LinkEnd {
     pub(super) arrivals: ArrivalStats,
     /// Packets that the path holds back, by number.
     pub(super) held: Vec<(u64, Slot)>,
-    /// Packets that wait in the path's queues of FQ-CoDel, by number.
-    pub(super) queued: BTreeMap<u64, Slot>,
-    /// The time of the scheduled departure.
-    pub(super) departure_at: Option<Instant>,
+    /// Boxed because few links have any.
+    pub(super) waiting: Option<Box<Waiting>>,
     pub(super) entry_taps: Vec<tap::Interface>,
     pub(super) exit_taps: Vec<tap::Interface>,
+}
+
+/// The packets that wait in the path's queues of FQ-CoDel.
+#[derive(Default)]
+pub(super) struct Waiting {
+    /// By number.
+    pub(super) packets: BTreeMap<u64, Slot>,
+    /// The time of the scheduled departure.
+    pub(super) departure_at: Option<Instant>,
 }
 
 impl LinkId {
@@ -50,8 +57,7 @@ impl LinkEnd {
             path,
             arrivals: ArrivalStats::default(),
             held: Vec::new(),
-            queued: BTreeMap::new(),
-            departure_at: None,
+            waiting: None,
             entry_taps: Vec::new(),
             exit_taps: Vec::new(),
         }

@@ -1,5 +1,6 @@
 //! FQ-CoDel in a path: packets wait, and their fate is decided when the link becomes free.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use rexmit_core::Instant;
@@ -30,13 +31,18 @@ pub(super) struct Drawn {
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     queue: FairQueue<Drawn>,
+    /// Whether packets are still added; otherwise the configuration has changed.
+    is_in_use: bool,
+    /// Outcomes that were not polled yet.
+    decided: VecDeque<Outcome>,
     /// The packets dropped in one step, kept for its memory.
     dropped: Vec<Drawn>,
 }
 
 impl Waiting {
     pub(super) fn new(config: FqCodel, perturbation: u64) -> Self {
-        Self { queue: FairQueue::new(config, perturbation), dropped: Vec::new() }
+        let queue = FairQueue::new(config, perturbation);
+        Self { queue, is_in_use: true, decided: VecDeque::new(), dropped: Vec::new() }
     }
 
     /// Packets and bytes.
@@ -57,30 +63,40 @@ impl PathModel {
     /// without packets in a queue of FQ-CoDel.
     #[must_use]
     pub fn next_departure(&self) -> Option<Instant> {
-        if !self.decided.is_empty() {
+        let Waiting { queue, decided, .. } = self.waiting.as_deref()?;
+        if !decided.is_empty() {
             return Some(Instant::ZERO);
         }
-        let ready_at = self.waiting.as_ref()?.queue.ready_at()?;
-        Some(ready_at.max(self.queue.free_at()))
+        Some(queue.ready_at()?.max(self.queue.free_at()))
     }
 
     /// The next outcome, decided by `now`, for a packet that was [`Fate::Queued`]. To be called until it returns `None`,
     /// after each offer, and at the time of [`next_departure`](Self::next_departure), before a packet is offered at a later
     /// time.
     pub fn poll_departure(&mut self, now: Instant) -> Option<Outcome> {
-        if self.decided.is_empty() {
-            let at = self.next_departure().filter(|&at| at <= now)?;
-            self.apply_changes(at);
-            if self.decided.is_empty() {
-                self.depart(at);
-            }
+        if let Some(outcome) = self.waiting.as_deref_mut()?.decided.pop_front() {
+            return Some(outcome);
         }
-        self.decided.pop_front()
+        if !self.is_queueing() {
+            self.waiting = None;
+            return None;
+        }
+        let at = self.next_departure().filter(|&at| at <= now)?;
+        self.apply_changes(at);
+        if self.is_queueing() {
+            self.depart(at);
+        }
+        self.waiting.as_deref_mut()?.decided.pop_front()
+    }
+
+    /// Whether offered packets are queued.
+    pub(super) fn is_queueing(&self) -> bool {
+        self.waiting.as_deref().is_some_and(|waiting| waiting.is_in_use)
     }
 
     /// Adds a packet to the queue of its flow.
     pub(super) fn wait(&mut self, now: Instant, offered: Offered, drawn: Drawn) {
-        let Some(Waiting { queue, dropped }) = self.waiting.as_deref_mut() else { return };
+        let Some(Waiting { queue, dropped, .. }) = self.waiting.as_deref_mut() else { return };
         let Offered { len, ecn, flow } = offered;
         self.queue.advance(now);
         let is_busy = self.queue.free_at() > now;
@@ -100,14 +116,17 @@ impl PathModel {
     /// Applies the queue discipline of a configuration that begins at `at`.
     pub(super) fn change_discipline(&mut self, at: Instant) {
         match (&mut self.waiting, self.config.fq_codel) {
-            (Some(waiting), Some(config)) => waiting.queue.reconfigure(config),
+            (Some(waiting), Some(config)) => {
+                waiting.queue.reconfigure(config);
+                waiting.is_in_use = true;
+            }
             (waiting @ None, Some(config)) => {
                 *waiting = Some(Box::new(Waiting::new(config, self.chance.perturbation)));
             }
-            (waiting @ Some(_), None) => {
-                let Some(mut waiting) = waiting.take() else { return };
+            (Some(waiting), None) => {
+                waiting.is_in_use = false;
                 // They stay ahead of new packets, and CoDel drops none of them any more.
-                while let Some(packet) = waiting.queue.pop() {
+                while let Some(packet) = self.waiting.as_deref_mut().and_then(|w| w.queue.pop()) {
                     self.transmit(at, &Sent { packet, is_marked: false });
                 }
             }
@@ -117,7 +136,7 @@ impl PathModel {
 
     /// Lets the link, which is free at `at`, send the next packet.
     fn depart(&mut self, at: Instant) {
-        let Some(Waiting { queue, dropped }) = self.waiting.as_deref_mut() else { return };
+        let Some(Waiting { queue, dropped, .. }) = self.waiting.as_deref_mut() else { return };
         let sent = queue.dequeue(at, self.config.mtu.unwrap_or(MAX_PACKET), dropped);
         self.drop_waiting(LossCause::Codel);
         if let Some(sent) = sent {
@@ -132,16 +151,18 @@ impl PathModel {
         let mut outcome = Outcome { is_marked, ..Outcome::of(drawn.packet, Fate::Passed) };
         self.deliver(sent_at, &drawn, &mut outcome);
         self.stats.on_departure(&outcome);
-        self.decided.push_back(outcome);
+        if let Some(waiting) = self.waiting.as_deref_mut() {
+            waiting.decided.push_back(outcome);
+        }
     }
 
     /// Reports the packets that were dropped from the queue.
     fn drop_waiting(&mut self, cause: LossCause) {
-        let Some(waiting) = self.waiting.as_deref_mut() else { return };
-        for drawn in waiting.dropped.drain(..) {
+        let Some(Waiting { dropped, decided, .. }) = self.waiting.as_deref_mut() else { return };
+        for drawn in dropped.drain(..) {
             let outcome = Outcome::of(drawn.packet, Fate::Lost(cause));
             self.stats.on_departure(&outcome);
-            self.decided.push_back(outcome);
+            decided.push_back(outcome);
         }
     }
 }

@@ -37,8 +37,6 @@ pub struct PathModel {
     pub(super) queue: DropTailQueue,
     /// The packets in the queues of FQ-CoDel, if that is configured.
     pub(super) waiting: Option<Box<Waiting>>,
-    /// Outcomes for packets of these queues that were not polled yet.
-    pub(super) decided: VecDeque<Outcome>,
     held: HeldPackets,
     /// The random impairments; boxed because they are large and unused on a plain path.
     pub(super) chance: Box<Chance>,
@@ -84,7 +82,6 @@ impl PathModel {
             waiting: config
                 .fq_codel
                 .map(|fq_codel| Box::new(Waiting::new(fq_codel, chance.perturbation))),
-            decided: VecDeque::new(),
             held: HeldPackets::new(&config.holds),
             chance: Box::new(chance),
             latest: Instant::ZERO,
@@ -155,7 +152,7 @@ impl PathModel {
         let mut outcome = Outcome::of(packet, Fate::Passed);
         let entered = match lost {
             Some(cause) => Err(cause),
-            None if self.waiting.is_some() => {
+            None if self.is_queueing() => {
                 outcome.fate = Fate::Queued;
                 self.stats.on_offer(offered.len, &outcome);
                 self.wait(now, offered, drawn);
@@ -200,7 +197,14 @@ impl PathModel {
         self.config.mtu.is_some_and(|mtu| len > mtu).then_some(LossCause::Mtu)
     }
 
+    #[inline] // There are seldom any.
     pub(super) fn apply_changes(&mut self, now: Instant) {
+        if !self.changes.is_empty() {
+            self.apply_planned(now);
+        }
+    }
+
+    fn apply_planned(&mut self, now: Instant) {
         while self.changes.front().is_some_and(|&(at, _)| at <= now)
             && let Some((at, config)) = self.changes.pop_front()
         {

@@ -28,6 +28,7 @@ impl DropTailQueue {
 
     /// The time at which a packet offered at `now`, to which the queue was advanced, has been sent; `None` if the queue
     /// is full.
+    #[inline] // For drop-tail paths, which need little else.
     pub(super) fn accept(
         &mut self,
         now: Instant,
