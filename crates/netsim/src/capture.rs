@@ -14,6 +14,7 @@
 //!     destination: "192.0.2.2:9899".parse()?,
 //!     ip_protocol: 132,
 //!     hop_limit: 64,
+//!     ecn: rexmit_core::Ecn::NotEct,
 //!     payload: b"a packet",
 //!     direction: CaptureDirection::Out,
 //!     comment: Some("lost: burst"),
@@ -29,13 +30,14 @@ use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use etherparse::{IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, UdpHeader};
+use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, UdpHeader};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
 use pcap_file::{DataLink, PcapError};
+use rexmit_core::Ecn;
 
 use crate::path::LossCause;
 
@@ -63,6 +65,8 @@ pub struct CapturedPacket<'a> {
     pub ip_protocol: u8,
     /// The IP header's time to live, or hop limit.
     pub hop_limit: u8,
+    /// The IP header's ECN field.
+    pub ecn: Ecn,
     /// The packet without IP and UDP headers.
     pub payload: &'a [u8],
     /// The direction, seen from the interface.
@@ -92,6 +96,7 @@ pub const fn loss_comment(cause: LossCause) -> &'static str {
         LossCause::Uniform => "lost: uniform",
         LossCause::Red => "lost: random early detection",
         LossCause::Queue => "lost: no room in the queue",
+        LossCause::Codel => "lost: too long in the queue (CoDel)",
         LossCause::Mtu => "lost: larger than the MTU",
     }
 }
@@ -198,14 +203,17 @@ fn write_packet(packet: &CapturedPacket<'_>, bytes: &mut Vec<u8>) -> io::Result<
     let udp = match (packet.source.ip(), packet.destination.ip()) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             let (source, destination) = (source.octets(), destination.octets());
-            let ip = Ipv4Header::new(payload_len, packet.hop_limit, protocol, source, destination)
-                .map_err(io::Error::other)?;
+            let mut ip =
+                Ipv4Header::new(payload_len, packet.hop_limit, protocol, source, destination)
+                    .map_err(io::Error::other)?;
+            ip.ecn = IpEcn::try_new(packet.ecn.bits()).map_err(io::Error::other)?;
+            ip.header_checksum = ip.calc_header_checksum();
             ip.write(bytes)?; // with its checksum
             UdpHeader::with_ipv4_checksum(ports.0, ports.1, &ip, packet.payload)
         }
         (IpAddr::V6(source), IpAddr::V6(destination)) => {
             let ip = Ipv6Header {
-                traffic_class: 0,
+                traffic_class: packet.ecn.bits(),
                 flow_label: Ipv6FlowLabel::ZERO,
                 payload_length: payload_len,
                 next_header: protocol,

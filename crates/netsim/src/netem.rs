@@ -13,7 +13,8 @@
 //! | `reorder PERCENT TIME [JITTER [distribution NAME]]` | this share of packets is delayed further by TIME (netem: is not delayed) |
 //! | `hold N K` | packet N is delivered right after K later ones |
 //! | `duplicate PERCENT`, `corrupt PERCENT`, `rate RATE` | as netem |
-//! | `red MIN MAX [PERCENT [WEIGHT]]` | random early detection: thresholds of the average queue in packets, probability of a drop at the upper one (10 %), weight of the newest length (0.002) |
+//! | `red MIN MAX [PERCENT [WEIGHT]] [ecn]` | random early detection: thresholds of the average queue in packets, probability of a drop at the upper one (10 %), weight of the newest length (0.002); with `ecn`, ECN-capable packets are marked instead |
+//! | `fq_codel [target TIME] [interval TIME] [quantum BYTES] [flows N] [noecn]` | FQ-CoDel (RFC 8290): a queue per flow; defaults 5 ms, 100 ms, 1514, 1024 as in Linux; ECN-capable packets are marked unless `noecn`; `limit` is the limit of all queues |
 //! | `limit N` or `limit SIZE` | packets or bytes that may wait for the rate |
 //! | `ordered` | jitter does not reorder |
 //!
@@ -28,7 +29,8 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::path::{
-    BurstLoss, ConfigError, Delay, Hold, Jitter, Loss, PathConfig, QueueLimit, Red, Reorder,
+    BurstLoss, ConfigError, Delay, FqCodel, Hold, Jitter, Loss, PathConfig, QueueLimit, Red,
+    Reorder,
 };
 use crate::units::{self, UnitError};
 
@@ -115,6 +117,7 @@ impl PathConfig {
                 }
                 "limit" => config.queue = words.value("limit", "packets or a size")?.parse()?,
                 "red" => config.red = Some(words.red()?),
+                "fq_codel" => config.fq_codel = Some(words.fq_codel()?),
                 "ordered" => config.keep_order = true,
                 _ => return Err(unknown(word, CLAUSES)),
             }
@@ -125,10 +128,14 @@ impl PathConfig {
 }
 
 /// The options that a path has once; those of `loss` are checked by model.
-const ONCE: [&str; 8] =
-    ["delay", "reorder", "duplicate", "corrupt", "rate", "limit", "red", "ordered"];
+const ONCE: [&str; 9] =
+    ["delay", "reorder", "duplicate", "corrupt", "rate", "limit", "red", "fq_codel", "ordered"];
 
-const CLAUSES: &str = "delay, loss, reorder, hold, duplicate, corrupt, rate, limit, red or ordered";
+/// The words that may follow `fq_codel`.
+const FQ_CODEL: [&str; 6] = ["target", "interval", "quantum", "flows", "ecn", "noecn"];
+
+const CLAUSES: &str =
+    "delay, loss, reorder, hold, duplicate, corrupt, rate, limit, red, fq_codel or ordered";
 
 /// Parses the arguments of `loss` as in the [module's table](self).
 impl FromStr for Loss {
@@ -229,7 +236,28 @@ impl<'a> Words<'a> {
         if let Some(weight) = self.further_value() {
             red.weight = weight.parse().map_err(|_| unknown(weight, "a weight such as 0.002"))?;
         }
+        red.ecn = self.rest.next_if_eq(&"ecn").is_some();
         Ok(red)
+    }
+
+    fn fq_codel(&mut self) -> Result<FqCodel, NetemError> {
+        let mut config = FqCodel::default();
+        while let Some(option) = self.rest.next_if(|word| FQ_CODEL.contains(word)) {
+            match option {
+                "target" => {
+                    let target = self.value("target", "a time such as 5ms")?;
+                    config.target = units::parse_duration(target)?;
+                }
+                "interval" => {
+                    let interval = self.value("interval", "a time such as 100ms")?;
+                    config.interval = units::parse_duration(interval)?;
+                }
+                "quantum" => config.quantum = self.number("quantum", "a number of bytes")?,
+                "flows" => config.flows = self.number("flows", "a number of queues")?,
+                _ => config.ecn = option == "ecn",
+            }
+        }
+        Ok(config)
     }
 
     fn delay(&mut self, after: &'static str) -> Result<Delay, NetemError> {
@@ -333,10 +361,44 @@ mod tests {
             rate: BitRate::new(10_000_000),
             queue: QueueLimit::Bytes(65_536),
             red: Some(Red { probability: 0.02, ..Red::new(5.0, 15.0) }),
+            fq_codel: None,
             mtu: None,
         };
         assert_eq!(text.parse(), Ok(expected));
         assert_eq!("".parse(), Ok(PathConfig::default()));
+    }
+
+    #[test]
+    fn marking_is_asked_for_after_the_other_settings_of_red() {
+        let red = |text: &str| {
+            let path = format!("rate 1mbit red {text} limit 50").parse::<PathConfig>();
+            path.map(|path| path.red.unwrap())
+        };
+        let marking = Red { ecn: true, ..Red::new(5.0, 15.0) };
+        assert_eq!(red("5 15 ecn"), Ok(marking));
+        assert_eq!(red("5 15 2% ecn"), Ok(Red { probability: 0.02, ..marking }));
+        assert_eq!(red("5 15 2% 0.1 ecn"), Ok(Red { probability: 0.02, weight: 0.1, ..marking }));
+        assert_eq!(red("5 15"), Ok(Red::new(5.0, 15.0)));
+        assert!(red("5 15 ecn 2%").is_err());
+    }
+
+    #[test]
+    fn fq_codel_takes_its_settings_in_any_order() {
+        let path = |text: &str| format!("rate 1mbit {text}").parse::<PathConfig>();
+        let fq_codel = |text: &str| path(text).map(|path| path.fq_codel);
+        assert_eq!(fq_codel("fq_codel limit 50"), Ok(Some(FqCodel::default())));
+        let all = FqCodel { target: ms(2), interval: ms(40), quantum: 300, flows: 16, ecn: false };
+        let text = "fq_codel noecn flows 16 target 2ms quantum 300 interval 40ms";
+        assert_eq!(fq_codel(text), Ok(Some(all)));
+        let error = |text: &str| path(text).unwrap_err().to_string();
+        assert_eq!(
+            error("fq_codel target"),
+            "after `target` something is missing: a time such as 5ms"
+        );
+        assert_eq!(
+            error("red 5 15 fq_codel"),
+            "red and fq_codel exclude each other: a path has one queue discipline"
+        );
     }
 
     #[test]
@@ -356,7 +418,7 @@ mod tests {
         assert_eq!(
             error("dealy 50ms"),
             "unknown word `dealy`: expected delay, loss, reorder, hold, duplicate, corrupt, \
-             rate, limit, red or ordered"
+             rate, limit, red, fq_codel or ordered"
         );
         assert_eq!(error("delay"), "after `delay` something is missing: a time such as 50ms");
         assert_eq!(error("delay 50"), "`50` needs one of the units ns, us, ms, s, min, h");

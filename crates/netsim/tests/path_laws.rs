@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use rexmit_core::{BitRate, Instant, Seed};
+use rexmit_core::{BitRate, Ecn, Instant, Seed};
 use rexmit_netsim::path::{
-    BurstLoss, Delay, Fate, Hold, Jitter, Loss, LossCause, Outcome, PathConfig, PathModel,
+    BurstLoss, Delay, Fate, Hold, Jitter, Loss, LossCause, Offered, Outcome, PathConfig, PathModel,
     PathStats, Pipe, QueueLimit, Red, Reorder,
 };
 
@@ -486,4 +486,87 @@ fn a_packet_larger_than_the_mtu_is_lost_and_no_other() {
         assert_eq!([fate(10, 1401), fate(11, 1400)], [Fate::Lost(LossCause::Mtu), Fate::Passed]);
         assert_eq!((model.stats().lost_mtu, model.stats().lost()), (2, 2));
     }
+}
+
+/// What a pipe did with packets, by their numbers.
+#[derive(PartialEq, Debug, Default)]
+struct Told {
+    /// With the time, and whether they are marked.
+    arrivals: Vec<(u64, Instant, bool)>,
+    drops: Vec<(u64, LossCause)>,
+}
+
+impl Told {
+    /// Adds what happens by `now`.
+    fn poll(&mut self, pipe: &mut Pipe<u64>, now: Instant) {
+        loop {
+            let arrival = pipe.poll_arrival(now);
+            self.drops.extend(std::iter::from_fn(|| pipe.poll_dropped()));
+            let Some(arrival) = arrival else { return };
+            self.arrivals.push((arrival.packet, arrival.at, arrival.is_marked));
+        }
+    }
+}
+
+/// What a pipe with FQ-CoDel does with two flows, one of which overloads the link. It is polled each `period`, as by a
+/// thread that is scheduled late.
+fn polled_each(period: Duration) -> (Told, PathStats) {
+    let config = "rate 12mbit delay 10ms fq_codel limit 100".parse().unwrap();
+    let mut pipe = Pipe::new(model(config, 1));
+    let mut told = Told::default();
+    let mut polled = Instant::ZERO;
+    for number in 0..20_000 {
+        let now = Instant::ZERO + number as u32 * Duration::from_micros(600);
+        while polled + period <= now {
+            polled += period;
+            told.poll(&mut pipe, polled);
+        }
+        let ecn = if number % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        let offered = Offered { len: LEN, ecn, flow: u64::from(number % 20 == 0) };
+        assert_eq!(pipe.offer_packet(now, offered, number), Fate::Queued);
+        told.drops.extend(std::iter::from_fn(|| pipe.poll_dropped()));
+    }
+    while let Some(at) = pipe.next_arrival() {
+        told.poll(&mut pipe, at);
+    }
+    assert_eq!(pipe.in_flight(), 0);
+    (told, *pipe.model().stats())
+}
+
+#[test]
+fn a_late_driver_changes_nothing_of_what_fq_codel_decides() {
+    let (told, stats) = polled_each(Duration::from_micros(10));
+    let Told { arrivals, drops } = &told;
+    assert_eq!(arrivals.len() + drops.len(), 20_000, "each packet arrives or is dropped");
+    let caused = |cause| drops.iter().filter(|drop| drop.1 == cause).count() as u64;
+    assert_eq!(caused(LossCause::Codel), stats.aqm.lost_codel);
+    assert_eq!(caused(LossCause::Queue), stats.lost_queue);
+    assert!(stats.aqm.lost_codel > 10 && stats.lost_queue > 10, "{stats:?}");
+    let marked: Vec<_> = arrivals.iter().filter(|arrival| arrival.2).collect();
+    assert!(marked.len() as u64 == stats.aqm.marked && marked.len() > 10);
+    assert!(marked.iter().all(|arrival| arrival.0 % 2 == 0), "only capable ones");
+    assert!(drops.iter().all(|drop| drop.0 % 20 != 0), "the sparse flow loses nothing");
+    assert_eq!(polled_each(Duration::from_millis(7)), (told, stats));
+}
+
+#[test]
+fn a_change_of_discipline_keeps_the_order_and_the_packets() {
+    let path = |text: &str| text.parse::<PathConfig>().unwrap();
+    let fair = path("rate 12mbit fq_codel limit 10");
+    let mut pipe = Pipe::new(model(fair.clone(), 1));
+    let change = Instant::from_millis(3);
+    pipe.model_mut().change_at(change, path("rate 12mbit limit 20")).unwrap();
+    pipe.model_mut().change_at(Instant::from_millis(30), fair).unwrap();
+    for number in 0..8 {
+        pipe.offer(Instant::ZERO, LEN, number);
+    }
+    assert_eq!(pipe.model().queue_depth(), (7, 7 * LEN));
+    // At 5 ms, 5 packets of the old queue and this one wait for the one in transmission.
+    pipe.offer(Instant::from_millis(5), LEN, 8);
+    let arrivals: Vec<_> = std::iter::from_fn(|| pipe.poll_arrival(Instant::FAR_FUTURE))
+        .map(|arrival| (arrival.packet, arrival.at.as_nanos() / 1_000_000))
+        .collect();
+    assert_eq!(arrivals, (0..9).map(|number| (number, number + 1)).collect::<Vec<_>>());
+    pipe.offer(Instant::from_millis(40), LEN, 9);
+    assert_eq!(pipe.poll_arrival(Instant::from_millis(41)).unwrap().packet, 9);
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rexmit::BindError;
 use rexmit::emulator::{Emulator, EmulatorConfig, EmulatorError, EmulatorStatistics};
 use rexmit_core::Seed;
+use rexmit_netsim::network::SharedBuffer;
 use rexmit_netsim::path::{Delay, Loss, PathConfig};
 
 /// Time limit that only a failing test reaches.
@@ -162,6 +163,73 @@ fn the_same_seed_loses_the_same_packets() {
     let first = run(None);
     assert_eq!(run(None), first);
     assert_ne!(run(Some(99)), first);
+}
+
+/// Sends `count` packets as ECT(0) over the path at once. Returns how many arrive marked.
+fn marked(path: &str, count: usize) -> (u64, EmulatorStatistics) {
+    let server = socket();
+    let emulator = Emulator::start(&config(&server).forward(path.parse().unwrap())).unwrap();
+    let client = socket();
+    let [sending, receiving] =
+        [&client, &server].map(|socket| quinn_udp::UdpSocketState::new(socket.into()).unwrap());
+    for _ in 0..count {
+        let packet = quinn_udp::Transmit {
+            destination: emulator.local_addr(),
+            ecn: Some(quinn_udp::EcnCodepoint::Ect0),
+            contents: &[0; 1000],
+            segment_size: None,
+            src_ip: None,
+        };
+        sending.try_send((&client).into(), &packet).unwrap();
+    }
+    server.set_nonblocking(false).unwrap();
+    let (mut arrived, mut marked) = (0, 0);
+    while arrived < count {
+        let mut buffer = vec![0; 1 << 16];
+        let mut meta = [quinn_udp::RecvMeta::default()];
+        let mut slices = [std::io::IoSliceMut::new(&mut buffer)];
+        receiving.recv((&server).into(), &mut slices, &mut meta).expect("a packet in time");
+        let packets = meta[0].len.div_ceil(meta[0].stride);
+        let ecn = meta[0].ecn.expect("the field is not cleared");
+        arrived += packets;
+        marked += if ecn == quinn_udp::EcnCodepoint::Ce { packets as u64 } else { 0 };
+    }
+    (marked, emulator.stop().unwrap())
+}
+
+#[test]
+fn congestion_is_marked_in_the_ip_header() {
+    for queue in ["fq_codel target 1ms interval 10ms", "red 5 40 100% 1 ecn"] {
+        let (marked, statistics) = marked(&format!("rate 2mbit {queue}"), 60);
+        assert!(marked > 0, "{queue}: {statistics:?}");
+        assert_eq!(marked, statistics.forward.path.aqm.marked, "{queue}");
+        assert_eq!(statistics.forward.path.lost(), 0, "{queue}");
+    }
+    assert_eq!(marked("rate 2mbit", 60).0, 0);
+}
+
+#[test]
+fn packets_that_codel_drops_are_in_the_capture() {
+    let server = socket();
+    let path = "rate 2mbit fq_codel target 1ms interval 10ms noecn".parse().unwrap();
+    let buffer = SharedBuffer::default();
+    let config = config(&server).forward(path);
+    let mut emulator = Emulator::start_capturing(&config, buffer.clone()).unwrap();
+    let client = socket();
+    for _ in 0..60 {
+        client.send_to(&[0; 1000], emulator.local_addr()).unwrap();
+    }
+    wait_until(&emulator, |now| {
+        let forward = now.forward;
+        forward.arrivals.delivered + forward.path.aqm.lost_codel == 60
+    });
+    emulator.finish_capture().unwrap();
+    let dropped = emulator.stop().unwrap().forward.path.aqm.lost_codel;
+    let comment = b"lost: too long in the queue (CoDel)";
+    let file = buffer.bytes();
+    let comments = file.windows(comment.len()).filter(|text| text == comment).count();
+    assert!(dropped > 0);
+    assert_eq!(comments as u64, dropped);
 }
 
 #[test]

@@ -117,6 +117,39 @@ fn a_udp_ping_is_counted_once_per_direction_and_takes_both_delays() {
     assert_eq!(statistics.lateness.count, 20);
 }
 
+/// The kernel's TCP drops segments with a wrong checksum of the IP header, so that a transfer shows that marks keep it right.
+#[test]
+fn fq_codel_marks_tcp_of_the_kernel_that_uses_ecn() {
+    let Some(Ends { near, far, devices }) = ends() else { return };
+    for namespace in [&near, &far] {
+        let setting = "/proc/sys/net/ipv4/tcp_ecn";
+        if namespace.run(|| std::fs::write(setting, "1")).unwrap().is_err() {
+            rexmit_testkit::not_run("net.ipv4.tcp_ecn cannot be set");
+            return;
+        }
+    }
+    let link = both_ways(&"delay 5ms rate 20mbit fq_codel limit 1000".parse().unwrap());
+    let emulator = TunEmulator::start(&link, devices.0, devices.1).unwrap();
+    let listener = far.run(|| TcpListener::bind((FAR, 0))).unwrap().unwrap();
+    let address = listener.local_addr().unwrap();
+    let received = std::thread::scope(|scope| {
+        let receiver = scope.spawn(|| {
+            let mut received = Vec::new();
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(TIME_LIMIT)).unwrap();
+            stream.read_to_end(&mut received).unwrap();
+            received.len()
+        });
+        let mut stream = near.run(|| TcpStream::connect(address)).unwrap().unwrap();
+        stream.write_all(&vec![7; 5_000_000]).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        receiver.join().unwrap()
+    });
+    let path = emulator.stop().unwrap().forward.path;
+    assert_eq!((received, path.lost()), (5_000_000, 0), "{path:?}");
+    assert!(path.aqm.marked > 0, "{path:?}");
+}
+
 #[test]
 fn a_capture_has_the_packets_as_they_were() {
     let Some(Ends { near, far, devices }) = ends() else { return };

@@ -37,6 +37,11 @@ fn arguments_that_make_no_sense() {
         .assert_failed(2, "both IPv4 or both IPv6");
     let red = ["emulate", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:1", "--red", "5 15"];
     Rexmit::start(red, Vec::new()).end().assert_failed(2, "needs a rate");
+    let listen = ["emulate", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:1"];
+    let fq_codel = [&listen[..], &["--fq-codel"]].concat();
+    Rexmit::start(fq_codel, Vec::new()).end().assert_failed(2, "fq_codel needs a rate");
+    let quantum = [&listen[..], &["--rate", "1mbit", "--fq-codel", "quantum 100"]].concat();
+    Rexmit::start(quantum, Vec::new()).end().assert_failed(2, "at least 256");
     run("perf send --to 127.0.0.1:9 --batch 1s").assert_failed(2, "at most 100ms");
     for command in ["perf recv --listen", "perf send --unencrypted --to"] {
         let wraps = format!("{command} 255.255.255.254:9 --addresses 3");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use rexmit_core::{Instant, Machine, Route};
+use rexmit_core::{Ecn, Instant, Machine, Route};
 use rexmit_sctp::{AssociationId, Endpoint, Event, MessageId, OutboundMessage};
 
 use super::sctp::send;
@@ -87,6 +87,10 @@ impl<C: Counter> Machine for WithTransfer<C> {
         self.endpoint.handle_input(now, route, packet);
     }
 
+    fn handle_input_with_ecn(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &[u8]) {
+        self.endpoint.handle_input_with_ecn(now, route, ecn, packet);
+    }
+
     fn handle_timeout(&mut self, now: Instant) {
         self.endpoint.handle_timeout(now);
     }
@@ -94,6 +98,10 @@ impl<C: Counter> Machine for WithTransfer<C> {
     fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
         self.fill(now);
         self.endpoint.poll_transmit(now, packet)
+    }
+
+    fn transmit_ecn(&self) -> Ecn {
+        self.endpoint.transmit_ecn()
     }
 
     fn poll_event(&mut self) -> Option<Self::Event> {

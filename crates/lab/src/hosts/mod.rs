@@ -61,7 +61,7 @@ use std::any::Any;
 use std::convert::Infallible;
 use std::fmt;
 
-use rexmit_core::{Instant, Machine, Route};
+use rexmit_core::{Ecn, Instant, Machine, Route};
 use rexmit_netsim::network::{HostId, Network};
 use rexmit_netsim::source::{Source, UdpSender, UdpSink};
 
@@ -156,8 +156,12 @@ impl Machine for Host {
     type Event = Infallible;
 
     fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
+        self.handle_input_with_ecn(now, route, Ecn::NotEct, packet);
+    }
+
+    fn handle_input_with_ecn(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &[u8]) {
         let route = if self.is_over_udp { with_port(route, 0) } else { route };
-        self.station.handle_input(now, route, packet);
+        self.station.handle_input_with_ecn(now, route, ecn, packet);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -167,6 +171,10 @@ impl Machine for Host {
     fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
         let route = self.station.poll_transmit(now, packet)?;
         Some(if self.is_over_udp { with_port(route, UDP_PORT) } else { route })
+    }
+
+    fn transmit_ecn(&self) -> Ecn {
+        self.station.transmit_ecn()
     }
 
     fn poll_event(&mut self) -> Option<Infallible> {

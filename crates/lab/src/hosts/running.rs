@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::convert::Infallible;
 
-use rexmit_core::{Instant, Machine, Route};
+use rexmit_core::{Ecn, Instant, Machine, Route};
 
 use super::Station;
 use super::transport::{ConnectionEvent, Transport};
@@ -58,8 +58,12 @@ impl<T: Transport, P: Program<T>> Machine for Running<T, P> {
     type Event = Infallible;
 
     fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
+        self.handle_input_with_ecn(now, route, Ecn::NotEct, packet);
+    }
+
+    fn handle_input_with_ecn(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &[u8]) {
         self.program.on_packet(now, route, packet);
-        self.transport.handle_input(now, route, packet);
+        self.transport.handle_input_with_ecn(now, route, ecn, packet);
         self.attend(now);
     }
 
@@ -82,6 +86,10 @@ impl<T: Transport, P: Program<T>> Machine for Running<T, P> {
                 return route;
             }
         }
+    }
+
+    fn transmit_ecn(&self) -> Ecn {
+        self.transport.transmit_ecn()
     }
 
     fn poll_event(&mut self) -> Option<Infallible> {

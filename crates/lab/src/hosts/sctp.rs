@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use rexmit_core::serial::unwrap_u32;
-use rexmit_core::{Instant, Machine, Route};
+use rexmit_core::{Ecn, Instant, Machine, Route};
 use rexmit_sctp::wire::{Chunk, Data, Packet};
 use rexmit_sctp::{AssociationId, CloseReason, Endpoint, Event, OutboundMessage, SendError};
 
@@ -81,12 +81,20 @@ impl Machine for Unordered {
         self.0.handle_input(now, route, packet);
     }
 
+    fn handle_input_with_ecn(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &[u8]) {
+        self.0.handle_input_with_ecn(now, route, ecn, packet);
+    }
+
     fn handle_timeout(&mut self, now: Instant) {
         self.0.handle_timeout(now);
     }
 
     fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
         self.0.poll_transmit(now, packet)
+    }
+
+    fn transmit_ecn(&self) -> Ecn {
+        self.0.transmit_ecn()
     }
 
     fn poll_event(&mut self) -> Option<Self::Event> {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use rexmit_core::{Instant, Machine, Route};
+use rexmit_core::{Ecn, Instant, Machine, Route};
 
 use super::RivalEndpoint;
 use crate::hosts::{ConnectionEvent, Counter, ReadResult, Transport, WriteResult};
@@ -41,7 +41,11 @@ impl<C: Counter> Machine for RivalWithTransfer<C> {
     type Event = ConnectionEvent;
 
     fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
-        self.endpoint.handle_input(now, route, packet);
+        self.handle_input_with_ecn(now, route, Ecn::NotEct, packet);
+    }
+
+    fn handle_input_with_ecn(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &[u8]) {
+        self.endpoint.handle_input_with_ecn(now, route, ecn, packet);
         self.count(now);
     }
 
@@ -54,6 +58,10 @@ impl<C: Counter> Machine for RivalWithTransfer<C> {
             self.endpoint.fill_transfer(now);
         }
         self.endpoint.poll_transmit(now, packet)
+    }
+
+    fn transmit_ecn(&self) -> Ecn {
+        self.endpoint.transmit_ecn()
     }
 
     fn poll_event(&mut self) -> Option<ConnectionEvent> {

@@ -57,7 +57,7 @@
 //! | bulk, `background` | `goodput`; `goodput_bins`; `goodput` over time | no other quantities |
 //! | web | `asked`, `files`, `failed`, `file_time` (D), `goodput` | |
 //! | udp | `packets`, `loss_share`, `goodput`, `delay.mean` | |
-//! | `network` | `forward.loss_share`, `.queue_loss_share`, `.packets`, `.queue.max` | the shared path; `backward`, too; `second_network`, too |
+//! | `network` | `forward.loss_share`, `.queue_loss_share`, `.mark_share`, `.packets`, `.queue.max` | the shared path; `backward`, too; `second_network`, too |
 //!
 //! On real sockets (`clock = "real"`) arrivals of packets are not observed: there is no `transport_latency`,
 //! `bytes_latency`, `transport_late_share`, `loss_share` of a flow, `rtxK`, `wire_rate`,

@@ -225,6 +225,7 @@ fn words(cause: DropCause) -> &'static str {
         DropCause::Link { cause: LossCause::Burst, .. } => "burst",
         DropCause::Link { cause: LossCause::Red, .. } => "red",
         DropCause::Link { cause: LossCause::Queue, .. } => "queue",
+        DropCause::Link { cause: LossCause::Codel, .. } => "codel",
         DropCause::Link { cause: LossCause::Listed, .. } => "listed",
         _ => "undeliverable",
     }

@@ -456,6 +456,8 @@ pub(super) fn network(sheet: &mut Sheet, name: &str, [forward, backward]: [&Link
         sheet.share(&name("loss_share"), &about, path.lost(), path.offered);
         let about = format!("packets dropped because the queue was full {way}");
         sheet.share(&name("queue_loss_share"), &about, path.lost_queue, path.offered);
+        let about = format!("packets marked by ECN instead of dropped {way}");
+        sheet.share(&name("mark_share"), &about, path.aqm.marked, path.offered);
         let about = format!("packets that entered the shared path {way}");
         sheet.count(&name("packets"), &about, path.offered);
         let about = format!("largest number of packets in the queue {way}");

@@ -4,6 +4,7 @@
 mod bulk;
 mod captures;
 mod copies;
+mod ecn;
 mod kit;
 mod rivals;
 mod thin;

@@ -202,6 +202,34 @@ fn a_scenario_survives_a_file_word_for_word() {
     assert_eq!(simulated.validate(), Ok(()));
 }
 
+/// The greedy flow has a queue of its own, and CoDel keeps that short.
+#[test]
+fn with_fq_codel_a_thin_flow_does_not_wait_for_a_greedy_one() {
+    let run = |queue: &str| {
+        let network = json!({ "forward": format!("delay 20ms rate 2mbit {queue}"),
+            "backward": "delay 20ms" });
+        let outcome = run(
+            json!({
+                "duration": "1min",
+                "network": network,
+                "thin": { "game": { "traffic": "every 50ms size 100", "profile": "thin" } },
+                "bulk": { "greedy": { "transport": "tcp", "profile": "tcp-cubic" } },
+            }),
+            1,
+        );
+        let of = |name: &str| outcome.quantities[name];
+        let network = |name: &str| of(&format!("network.forward.{name}"));
+        assert_eq!(network("mark_share"), 0.0, "TCP sends without ECN");
+        assert!(of("greedy.goodput") > 1.6e6, "{}", of("greedy.goodput"));
+        (of("game.latency.p99"), network("loss_share"), network("queue_loss_share"))
+    };
+    let (fair, lost, overflowed) = run("limit 100 fq_codel");
+    // 20 ms of delay, and a packet of the other flow in transmission for 6 ms.
+    assert!(fair < 35.0 && lost > 0.001 && overflowed == 0.0, "{fair} ms, {lost}, {overflowed}");
+    let (drop_tail, ..) = run("limit 100");
+    assert!(drop_tail > 200.0, "{drop_tail} ms");
+}
+
 #[test]
 fn a_greedy_flow_uses_the_remaining_bandwidth() {
     let outcome = run(

@@ -32,7 +32,8 @@ impl<M: Machine> Network<M> {
         self.packets.usage()
     }
 
-    /// The number of scheduled events: packets in flight and calls. Timers are not included.
+    /// The number of scheduled events: packets in flight and calls, and a departure for each link with packets in queues of
+    /// FQ-CoDel. Timers are not included.
     #[must_use]
     pub fn scheduled_events(&self) -> usize {
         self.agenda.len()

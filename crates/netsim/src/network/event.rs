@@ -8,6 +8,8 @@ use super::packets::Slot;
 pub(super) enum Event {
     /// A packet reaches the end of a link direction.
     Arrival { link: u32, packet: Slot },
+    /// A link direction may send the next packet of its queues.
+    Departure { link: u32 },
     /// A call with a token is due.
     Wake { host: HostId, token: u64 },
     /// A closure is due.

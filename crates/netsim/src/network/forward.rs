@@ -1,6 +1,6 @@
 //! Forwarding of a packet: from a host over links and routers to a host.
 
-use rexmit_core::{Machine, Route};
+use rexmit_core::{Ecn, Machine, Route};
 
 use super::event::Event;
 use super::ids::HostId;
@@ -9,7 +9,7 @@ use super::observer::{DropCause, PacketStep};
 use super::packets::{Packet, Slot};
 use super::routing::Way;
 use super::{Network, tap};
-use crate::path::{Fate, Outcome};
+use crate::path::{Fate, Offered, Outcome};
 
 /// Initial hop limit of a packet.
 const HOP_LIMIT: u8 = 64;
@@ -17,8 +17,8 @@ const HOP_LIMIT: u8 = 64;
 const MAX_PAYLOAD: usize = 65_535 - 20 - 8;
 
 impl<M: Machine> Network<M> {
-    /// Sends a packet from a host.
-    pub(super) fn send(&mut self, host: HostId, route: Route, bytes: Vec<u8>) {
+    /// Sends a packet with this ECN field from a host.
+    pub(super) fn send(&mut self, host: HostId, (route, ecn): (Route, Ecn), bytes: Vec<u8>) {
         let way = self.way_out(host, route).filter(|_| bytes.len() <= MAX_PAYLOAD);
         let sender = &mut self.hosts[host.0 as usize];
         let id = self.packets.next_id();
@@ -31,6 +31,7 @@ impl<M: Machine> Network<M> {
             number: 0,
             ip_protocol: sender.ip_protocol,
             hop_limit: HOP_LIMIT,
+            ecn,
             is_damaged: false,
         };
         let Some(way) = way else {
@@ -71,16 +72,65 @@ impl<M: Machine> Network<M> {
     fn enter(&mut self, link: usize, slot: Slot) {
         let end = &mut self.links[link];
         let packet = self.packets.packet_mut(slot);
-        let outcome = end.path.offer(self.now, packet.wire_len());
+        let may_queue = end.path.needs_flow();
+        let flow = if may_queue { packet.flow() } else { 0 };
+        let offered = Offered { len: packet.wire_len(), ecn: packet.ecn, flow };
+        let outcome = end.path.offer_packet(self.now, offered);
         packet.number = outcome.packet;
-        self.taps.record(&end.entry_taps, self.now, packet, tap::Sight::Entering(&outcome));
+        self.settle(link, slot, &outcome);
+        if may_queue {
+            self.depart(link);
+        }
+    }
+
+    /// Called at the time of a scheduled departure.
+    pub(super) fn on_departure(&mut self, link: usize) {
+        if let Some(waiting) = &mut self.links[link].waiting {
+            waiting.departure_at = None;
+        }
+        self.depart(link);
+    }
+
+    /// Settles the packets that a link direction has sent or dropped by now, and schedules the next departure.
+    fn depart(&mut self, link: usize) {
+        while let Some(outcome) = self.links[link].path.poll_departure(self.now) {
+            let waiting = self.links[link].waiting.as_deref_mut();
+            if let Some(slot) = waiting.and_then(|all| all.packets.remove(&outcome.packet)) {
+                self.settle(link, slot, &outcome);
+            }
+        }
+        let end = &mut self.links[link];
+        let next = end.path.next_departure();
+        if let Some(at) = next
+            && let Some(waiting) = &mut end.waiting
+            && waiting.departure_at != next
+        {
+            waiting.departure_at = next;
+            self.agenda.schedule(at, Event::Departure { link: link as u32 });
+        }
+    }
+
+    /// Does with a packet what the path of a link direction has decided.
+    #[inline] // For drop-tail links, which need nothing else.
+    fn settle(&mut self, link: usize, slot: Slot, outcome: &Outcome) {
+        let end = &mut self.links[link];
+        let packet = self.packets.packet_mut(slot);
+        if outcome.fate == Fate::Queued {
+            end.waiting.get_or_insert_default().packets.insert(outcome.packet, slot);
+            return;
+        }
+        self.taps.record(&end.entry_taps, self.now, packet, tap::Sight::Entering(outcome));
+        if outcome.is_marked {
+            packet.ecn = Ecn::Ce;
+        }
         match outcome.fate {
-            Fate::Passed => self.schedule_arrivals(link, slot, &outcome),
+            Fate::Passed => self.schedule_arrivals(link, slot, outcome),
             Fate::Held => end.held.push((outcome.packet, slot)),
             Fate::Lost(cause) => {
                 let (link, direction) = direction_of(link);
                 self.drop(slot, DropCause::Link { link, direction, cause });
             }
+            Fate::Queued => {}
         }
     }
 

@@ -1,5 +1,9 @@
 //! One direction of a link.
 
+use std::collections::BTreeMap;
+
+use rexmit_core::Instant;
+
 use super::ids::{Direction, LinkId, NodeId};
 use super::packets::Slot;
 use super::tap;
@@ -13,8 +17,19 @@ pub(super) struct LinkEnd {
     pub(super) arrivals: ArrivalStats,
     /// Packets that the path holds back, by number.
     pub(super) held: Vec<(u64, Slot)>,
+    /// Boxed because few links have any.
+    pub(super) waiting: Option<Box<Waiting>>,
     pub(super) entry_taps: Vec<tap::Interface>,
     pub(super) exit_taps: Vec<tap::Interface>,
+}
+
+/// The packets that wait in the path's queues of FQ-CoDel.
+#[derive(Default)]
+pub(super) struct Waiting {
+    /// By number.
+    pub(super) packets: BTreeMap<u64, Slot>,
+    /// The time of the scheduled departure.
+    pub(super) departure_at: Option<Instant>,
 }
 
 impl LinkId {
@@ -42,6 +57,7 @@ impl LinkEnd {
             path,
             arrivals: ArrivalStats::default(),
             held: Vec::new(),
+            waiting: None,
             entry_taps: Vec::new(),
             exit_taps: Vec::new(),
         }

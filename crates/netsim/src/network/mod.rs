@@ -6,6 +6,9 @@
 //! Idle hosts are not polled, so an idle network of any size costs no processor time. A run is a
 //! function of the machines, the calls and the seed.
 //!
+//! A packet keeps the ECN field that its machine gave it ([`Machine::transmit_ecn`]), unless a link marks it, and the
+//! receiving machine is told the field ([`Machine::handle_input_with_ecn`]).
+//!
 //! Sizes on links are those of IP packets: 20 bytes (IPv4) or 40 bytes (IPv6) more than the
 //! machine's packet, and 8 more if the route has ports and the packet is therefore encapsulated in
 //! UDP (RFC 6951). Corruption flips a bit of the machine's packet, not of these headers.

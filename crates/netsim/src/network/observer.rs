@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use rexmit_core::Instant;
+use rexmit_core::{Ecn, Instant};
 
 use super::ids::{Direction, HostId, LinkId, PacketId};
 use super::packets::Packet;
@@ -23,6 +23,8 @@ pub struct ObservedPacket<'a> {
     pub bytes: &'a [u8],
     /// The packet's size as an IP packet, in bytes.
     pub wire_bytes: usize,
+    /// The ECN field of its IP header, at this point of the way.
+    pub ecn: Ecn,
     /// Whether a link has flipped a bit of it; an endpoint that verifies checksums drops it.
     pub is_damaged: bool,
 }
@@ -58,7 +60,7 @@ pub enum PacketStep {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum DropCause {
-    /// The link lost it; reported when the packet enters the link.
+    /// The link lost it; reported when the packet enters the link or is dropped from a queue of FQ-CoDel.
     Link {
         /// The link.
         link: LinkId,
@@ -113,6 +115,7 @@ impl Observers {
             destination: packet.destination,
             bytes: &packet.bytes,
             wire_bytes: packet.wire_len(),
+            ecn: packet.ecn,
             is_damaged: packet.is_damaged,
         };
         self.all.iter_mut().for_each(|observer| observer.observe(now, &observed, step));

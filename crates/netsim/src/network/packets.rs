@@ -2,8 +2,14 @@
 
 use std::net::SocketAddr;
 
+use rexmit_core::Ecn;
+
 use super::ids::PacketId;
 use super::routing::Target;
+use crate::path::{flow_key, header_ports};
+
+/// UDP's IP protocol number.
+const UDP: u8 = 17;
 
 /// A packet between two hosts.
 #[derive(Clone, Debug)]
@@ -21,6 +27,8 @@ pub(super) struct Packet {
     pub(super) ip_protocol: u8,
     /// Remaining hop limit.
     pub(super) hop_limit: u8,
+    /// The ECN field of the IP header.
+    pub(super) ecn: Ecn,
     /// Whether a bit was flipped on the way.
     pub(super) is_damaged: bool,
 }
@@ -36,6 +44,19 @@ impl Packet {
     /// Whether it is encapsulated in UDP (RFC 6951) instead of sent directly over IP.
     pub(super) fn is_encapsulated(&self) -> bool {
         self.source.port() != 0 || self.destination.port() != 0
+    }
+
+    /// The number of its flow: that of the addresses, the protocol, and the ports of UDP or, without it, of the packet.
+    pub(super) fn flow(&self) -> u64 {
+        let Self { mut source, mut destination, ip_protocol, .. } = *self;
+        if self.is_encapsulated() {
+            return flow_key(source, destination, UDP);
+        }
+        if let Some([from, to]) = header_ports(ip_protocol, &self.bytes) {
+            source.set_port(from);
+            destination.set_port(to);
+        }
+        flow_key(source, destination, ip_protocol)
     }
 }
 

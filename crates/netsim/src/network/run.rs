@@ -72,6 +72,7 @@ impl<M: Machine> Network<M> {
                 Next::Event(Event::Arrival { link, packet }) => {
                     self.on_arrival(link as usize, packet, &mut app)?;
                 }
+                Next::Event(Event::Departure { link }) => self.on_departure(link as usize),
                 Next::Event(Event::Wake { host, token }) => {
                     self.step(host)?;
                     app(&mut self.context(host), Occurrence::Wake(token));
@@ -102,10 +103,10 @@ impl<M: Machine> Network<M> {
         let Some(host) = self.arrive(link, slot) else { return Ok(()) };
         self.step(host)?;
         let packet = self.packets.packet(slot);
-        let route = Route { local: packet.destination, remote: packet.source };
+        let (route, ecn) = (Route { local: packet.destination, remote: packet.source }, packet.ecn);
         let bytes = self.packets.take(slot);
         let machine = &mut self.hosts[host.0 as usize].machine;
-        machine.handle_input(self.now, route, &bytes);
+        machine.handle_input_with_ecn(self.now, route, ecn, &bytes);
         self.packets.recycle(bytes);
         self.drive(host, app)
     }
@@ -130,8 +131,9 @@ impl<M: Machine> Network<M> {
         let mut buffer = self.packets.buffer();
         loop {
             while let Some(route) = self.hosts[place].machine.poll_transmit(self.now, &mut buffer) {
+                let ecn = self.hosts[place].machine.transmit_ecn();
                 self.step(host)?;
-                self.send(host, route, buffer);
+                self.send(host, (route, ecn), buffer);
                 buffer = self.packets.buffer();
             }
             let Some(event) = self.hosts[place].machine.poll_event() else { break };

@@ -17,7 +17,8 @@ pub enum TapPoint {
     /// The packets that a host sends and receives.
     Host(HostId),
     /// Packets that enter a direction of a link, before its queue. Packets that are lost, held
-    /// back, damaged or duplicated on it have a comment.
+    /// back, marked, damaged or duplicated on it have a comment. With FQ-CoDel, packets are captured when they leave its
+    /// queues or are dropped from them.
     Entry(LinkId, Direction),
     /// Packets that arrive at the end of a direction of a link.
     Exit(LinkId, Direction),
@@ -86,6 +87,7 @@ impl Taps {
                 destination: packet.destination,
                 ip_protocol: packet.ip_protocol,
                 hop_limit: packet.hop_limit,
+                ecn: packet.ecn,
                 payload: &packet.bytes,
                 direction: if matches!(sight, Sight::Inbound) {
                     CaptureDirection::In
@@ -123,11 +125,12 @@ fn describe(outcome: &Outcome) -> Option<&'static str> {
     let is_doubled = own.any(|delivery| delivery.is_copy);
     match (outcome.fate, is_corrupted, is_doubled) {
         (Fate::Lost(cause), ..) => Some(loss_comment(cause)),
+        (Fate::Queued, ..) => None,
         (Fate::Held, ..) => Some("held back"),
         (Fate::Passed, true, true) => Some("one bit flipped, arrives twice"),
         (Fate::Passed, true, false) => Some("one bit flipped"),
         (Fate::Passed, false, true) => Some("arrives twice"),
-        (Fate::Passed, false, false) => None,
+        (Fate::Passed, false, false) => outcome.is_marked.then_some("marked: congestion"),
     }
 }
 

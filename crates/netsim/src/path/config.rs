@@ -6,7 +6,7 @@ use rexmit_core::BitRate;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{Delay, Red};
+use super::{Delay, FqCodel, Red};
 use crate::units;
 
 /// The configuration of one direction of a path. The default is a perfect path: no delay, no loss,
@@ -49,6 +49,8 @@ pub struct PathConfig {
     pub queue: QueueLimit,
     /// Random early detection: packets are dropped before the queue is full. `None`: only when it is full.
     pub red: Option<Red>,
+    /// A queue per flow, managed by CoDel, instead of one queue. `None`: one queue.
+    pub fq_codel: Option<FqCodel>,
     /// The largest packet, in bytes of IP; a larger one is lost without a report. `None`: no limit.
     pub mtu: Option<usize>,
 }
@@ -189,6 +191,21 @@ pub enum ConfigError {
         /// The upper threshold, in packets.
         max: f64,
     },
+    /// FQ-CoDel without a rate, and so without a queue.
+    #[error("fq_codel needs a rate: without one, no packet waits")]
+    FqCodelWithoutRate,
+    /// Random early detection together with FQ-CoDel.
+    #[error("red and fq_codel exclude each other: a path has one queue discipline")]
+    TwoDisciplines,
+    /// The interval of CoDel is zero.
+    #[error("an interval of 0 drops every packet that waits: about the largest round-trip time")]
+    ZeroInterval,
+    /// The quantum of FQ-CoDel is below [`FqCodel::MIN_QUANTUM`].
+    #[error("a quantum of {0} bytes is too small: at least 256")]
+    QuantumTooSmall(usize),
+    /// The number of queues of FQ-CoDel is zero or above [`FqCodel::MAX_FLOWS`].
+    #[error("{0} queues: the number lies between 1 and 65536")]
+    NumberOfFlows(usize),
     /// A delay or its spread is longer than [`PathConfig::MAX_DELAY`].
     #[error("a delay of {0:?} is too long: at most 100 days")]
     DelayTooLong(Duration),
@@ -216,6 +233,15 @@ impl PathConfig {
             red.validate()?;
             if self.rate.is_none() {
                 return Err(ConfigError::RedWithoutRate);
+            }
+        }
+        if let Some(fq_codel) = &self.fq_codel {
+            fq_codel.validate()?;
+            if self.rate.is_none() {
+                return Err(ConfigError::FqCodelWithoutRate);
+            }
+            if self.red.is_some() {
+                return Err(ConfigError::TwoDisciplines);
             }
         }
         for delay in [&self.delay, &self.reorder.extra] {
@@ -318,6 +344,22 @@ mod tests {
         assert_eq!(unlimited.validate(), Err(ConfigError::RedWithoutRate));
         let weight = Red { weight: 1.5, ..Red::new(5.0, 15.0) };
         assert!(matches!(red(weight), Err(ConfigError::NotAProbability { .. })));
+        let fq =
+            |fq_codel| PathConfig { fq_codel: Some(fq_codel), rate, ..good.clone() }.validate();
+        let default = FqCodel::default();
+        assert_eq!(fq(default), Ok(()));
+        let unlimited = PathConfig { fq_codel: Some(default), ..good.clone() };
+        assert_eq!(unlimited.validate(), Err(ConfigError::FqCodelWithoutRate));
+        let both = PathConfig { red: Some(Red::new(5.0, 15.0)), rate, ..unlimited };
+        assert_eq!(both.validate(), Err(ConfigError::TwoDisciplines));
+        let zero = FqCodel { interval: Duration::ZERO, ..default };
+        assert_eq!(fq(zero), Err(ConfigError::ZeroInterval));
+        let endless = FqCodel { target: Duration::MAX, ..default };
+        assert_eq!(fq(endless), Err(ConfigError::DelayTooLong(Duration::MAX)));
+        assert_eq!(fq(FqCodel { quantum: 255, ..default }), Err(ConfigError::QuantumTooSmall(255)));
+        for flows in [0, 65_537] {
+            assert_eq!(fq(FqCodel { flows, ..default }), Err(ConfigError::NumberOfFlows(flows)));
+        }
         let stopped: PathConfig = serde_json::from_str(r#"{"rate": 0}"#).unwrap();
         assert_eq!(stopped.validate(), Err(ConfigError::ZeroRate));
     }
@@ -341,6 +383,7 @@ mod tests {
             rate: BitRate::new(1_000_000),
             queue: QueueLimit::Bytes(64_000),
             red: Some(Red::new(5.0, 15.0)),
+            fq_codel: Some(FqCodel { ecn: false, ..FqCodel::default() }),
             ..PathConfig::default()
         };
         let text = serde_json::to_string(&config).unwrap();

@@ -12,10 +12,19 @@ pub struct Outcome {
     pub packet: u64,
     /// The packet's fate.
     pub fate: Fate,
+    /// Whether the driver must set the packet's ECN field to [`Ce`](rexmit_core::Ecn::Ce).
+    pub is_marked: bool,
     /// The deliveries that are certain from now on, with deliveries at the same time in their
     /// order. Besides those of this packet, they may include packets that were [`Fate::Held`] and
     /// that this packet releases.
     pub deliveries: Deliveries,
+}
+
+impl Outcome {
+    /// The outcome for packet number `packet`, as long as nothing is known of its deliveries.
+    pub(super) fn of(packet: u64, fate: Fate) -> Self {
+        Self { packet, fate, is_marked: false, deliveries: Deliveries::default() }
+    }
 }
 
 /// The decision on an offered packet.
@@ -25,6 +34,9 @@ pub enum Fate {
     Passed,
     /// The packet is held back: the driver keeps it until it is among the deliveries of a later packet.
     Held,
+    /// The packet waits in a queue of FQ-CoDel: the driver keeps it until
+    /// [`PathModel::poll_departure`](super::PathModel::poll_departure) returns its outcome.
+    Queued,
     /// The packet is never delivered.
     Lost(LossCause),
 }
@@ -41,8 +53,10 @@ pub enum LossCause {
     Uniform,
     /// Random early detection.
     Red,
-    /// The queue was full.
+    /// The queue was full; with FQ-CoDel, this packet was in the longest queue.
     Queue,
+    /// The packet had been in the queue for too long (CoDel).
+    Codel,
     /// The packet was larger than the MTU.
     Mtu,
 }

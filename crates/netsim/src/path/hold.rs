@@ -33,7 +33,7 @@ impl HeldPackets {
         self.next_planned = 0;
     }
 
-    /// The number of positions by which packet `number` is to be held back. Numbers are ascending.
+    /// The number of positions by which packet `number` is to be held back, once it is offered. Numbers are ascending.
     pub(super) fn planned(&mut self, number: u64) -> Option<u32> {
         while self.plan.get(self.next_planned).is_some_and(|hold| hold.packet < number) {
             self.next_planned += 1;

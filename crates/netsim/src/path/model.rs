@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use rexmit_core::{Instant, Rng, Seed};
 
-use super::fate::{Corruption, Deliveries, Delivery, Fate, LossCause, Outcome};
+use super::departures::{Drawn, Waiting};
+use super::fate::{Corruption, Delivery, Fate, LossCause, Outcome};
 use super::hold::HeldPackets;
 use super::loss::LossProcess;
 use super::queue::DropTailQueue;
-use super::red::RedState;
-use super::{ConfigError, Jitter, Loss, PathConfig, PathStats};
+use super::red::{RedState, Verdict};
+use super::{ConfigError, Jitter, Loss, Offered, PathConfig, PathStats};
 
 /// The state of one direction of a path.
 ///
@@ -29,29 +30,33 @@ use super::{ConfigError, Jitter, Loss, PathConfig, PathStats};
 /// ```
 #[derive(Clone, Debug)]
 pub struct PathModel {
-    config: PathConfig,
-    changes: VecDeque<(Instant, PathConfig)>,
+    pub(super) config: PathConfig,
+    pub(super) changes: VecDeque<(Instant, PathConfig)>,
     /// The delay of every packet, apart from queueing, if the path has no other impairment; `None` otherwise.
     plain_delay: Option<Duration>,
-    queue: DropTailQueue,
+    pub(super) queue: DropTailQueue,
+    /// The packets in the queues of FQ-CoDel, if that is configured.
+    pub(super) waiting: Option<Box<Waiting>>,
     held: HeldPackets,
     /// The random impairments; boxed because they are large and unused on a plain path.
-    chance: Box<Chance>,
+    pub(super) chance: Box<Chance>,
     /// Time of the latest delivery so far, for [`PathConfig::keep_order`].
     latest: Instant,
     next_packet: u64,
-    stats: PathStats,
+    pub(super) stats: PathStats,
 }
 
 /// The impairments that use random numbers.
 #[derive(Clone, Debug)]
-struct Chance {
+pub(super) struct Chance {
     loss: LossProcess,
     delay: Rng,
     reorder: Rng,
     duplicate: Rng,
     corrupt: Rng,
     red: RedState,
+    /// Of the assignment of flows to queues.
+    pub(super) perturbation: u64,
 }
 
 impl PathModel {
@@ -68,11 +73,15 @@ impl PathModel {
             duplicate: seed.split("duplicate").rng(),
             corrupt: seed.split("corrupt").rng(),
             red: RedState::new(seed),
+            perturbation: seed.split("flows").rng().u64(),
         };
         Ok(Self {
             changes: VecDeque::new(),
             plain_delay: plain_delay(&config),
             queue: DropTailQueue::default(),
+            waiting: config
+                .fq_codel
+                .map(|fq_codel| Box::new(Waiting::new(fq_codel, chance.perturbation))),
             held: HeldPackets::new(&config.holds),
             chance: Box::new(chance),
             latest: Instant::ZERO,
@@ -112,57 +121,75 @@ impl PathModel {
     /// Packets and bytes in the queue as of the last offer.
     #[must_use]
     pub fn queue_depth(&self) -> (usize, usize) {
-        self.queue.depth()
+        let (mut packets, mut bytes) = self.queue.depth();
+        if let Some(waiting) = &self.waiting {
+            let more = waiting.depth();
+            packets += more.0;
+            bytes += more.1;
+        }
+        (packets, bytes)
     }
 
-    /// Offers a packet of `len` bytes to the path at `now`, which must not decrease.
+    /// Offers a packet of `len` bytes, without ECN, to the path at `now`, which must not decrease.
     pub fn offer(&mut self, now: Instant, len: usize) -> Outcome {
+        self.offer_packet(now, Offered::new(len))
+    }
+
+    /// Offers a packet to the path at `now`, which must not decrease. With [`FqCodel`](super::FqCodel), it is
+    /// [`Fate::Queued`] unless it is lost before the queue: [`poll_departure`](Self::poll_departure) says what becomes of it.
+    pub fn offer_packet(&mut self, now: Instant, offered: Offered) -> Outcome {
         self.apply_changes(now);
         let packet = self.next_packet;
         self.next_packet += 1;
         if let Some(delay) = self.plain_delay
             && self.held.is_empty()
         {
-            return self.offer_plain(packet, now, len, delay);
+            return self.offer_plain(packet, now, offered, delay);
         }
         // Everything is drawn before anything is decided, so that no impairment disturbs another.
-        let lost = self.too_large(len).or(self.chance.loss.judge(packet, now));
-        let mut delivery = Delivery { packet, at: now, corruption: None, is_copy: false };
-        let (delay, may_overtake) = self.draw_delay();
-        delivery.corruption = self.draw_corruption();
-        let copy_delay = self.draw_copy();
-        let sent = lost.map_or_else(|| self.enqueue(now, len), Err);
-        let mut outcome = Outcome { packet, fate: Fate::Passed, deliveries: Deliveries::default() };
-        match sent {
-            Ok(sent) => {
-                delivery.at = self.in_order(sent + delay, may_overtake);
-                let copy = copy_delay.map(|delay| Delivery {
-                    at: self.in_order(sent + delay, may_overtake),
-                    is_copy: true,
-                    ..delivery
-                });
-                self.stats.duplicated += u64::from(copy.is_some());
-                self.stats.corrupted += u64::from(delivery.corruption.is_some());
-                self.pass(delivery, copy, &mut outcome);
+        let lost = self.too_large(offered.len).or(self.chance.loss.judge(packet, now));
+        let drawn = self.draw(packet);
+        let mut outcome = Outcome::of(packet, Fate::Passed);
+        let entered = match lost {
+            Some(cause) => Err(cause),
+            None if self.is_queueing() => {
+                outcome.fate = Fate::Queued;
+                self.stats.on_offer(offered.len, &outcome);
+                self.wait(now, offered, drawn);
+                return outcome;
+            }
+            None => self.enqueue(now, offered),
+        };
+        match entered {
+            Ok((sent, is_marked)) => {
+                outcome.is_marked = is_marked;
+                self.deliver(sent, &drawn, &mut outcome);
             }
             Err(cause) => outcome.fate = Fate::Lost(cause),
         }
-        self.stats.on_offer(len, &outcome);
+        self.stats.on_offer(offered.len, &outcome);
         outcome
     }
 
     /// [`offer`](Self::offer) for a path without randomness.
-    fn offer_plain(&mut self, packet: u64, now: Instant, len: usize, delay: Duration) -> Outcome {
-        let mut outcome = Outcome { packet, fate: Fate::Passed, deliveries: Deliveries::default() };
-        match self.too_large(len).map_or_else(|| self.enqueue(now, len), Err) {
-            Ok(sent) => {
+    fn offer_plain(
+        &mut self,
+        packet: u64,
+        now: Instant,
+        offered: Offered,
+        delay: Duration,
+    ) -> Outcome {
+        let mut outcome = Outcome::of(packet, Fate::Passed);
+        match self.too_large(offered.len).map_or_else(|| self.enqueue(now, offered), Err) {
+            Ok((sent, is_marked)) => {
+                outcome.is_marked = is_marked;
                 let at = self.in_order(sent + delay, false);
                 let delivery = Delivery { packet, at, corruption: None, is_copy: false };
                 outcome.deliveries.0.push(delivery);
             }
             Err(cause) => outcome.fate = Fate::Lost(cause),
         }
-        self.stats.on_offer(len, &outcome);
+        self.stats.on_offer(offered.len, &outcome);
         outcome
     }
 
@@ -170,7 +197,14 @@ impl PathModel {
         self.config.mtu.is_some_and(|mtu| len > mtu).then_some(LossCause::Mtu)
     }
 
-    fn apply_changes(&mut self, now: Instant) {
+    #[inline] // There are seldom any.
+    pub(super) fn apply_changes(&mut self, now: Instant) {
+        if !self.changes.is_empty() {
+            self.apply_planned(now);
+        }
+    }
+
+    fn apply_planned(&mut self, now: Instant) {
         while self.changes.front().is_some_and(|&(at, _)| at <= now)
             && let Some((at, config)) = self.changes.pop_front()
         {
@@ -178,7 +212,15 @@ impl PathModel {
             self.held.reconfigure(&config.holds);
             self.plain_delay = plain_delay(&config);
             self.config = config;
+            self.change_discipline(at);
         }
+    }
+
+    fn draw(&mut self, packet: u64) -> Drawn {
+        let (delay, may_overtake) = self.draw_delay();
+        let (corruption, copy_delay) = (self.draw_corruption(), self.draw_copy());
+        let hold_by = self.held.planned(packet);
+        Drawn { packet, delay, may_overtake, corruption, copy_delay, hold_by }
     }
 
     /// The delay of this packet, and whether it is exempt from keeping order.
@@ -202,23 +244,29 @@ impl PathModel {
         is_hit.then(|| self.config.delay.sample(&mut self.chance.duplicate))
     }
 
-    /// The time at which the link has sent the packet, or why it is not queued.
-    fn enqueue(&mut self, now: Instant, len: usize) -> Result<Instant, LossCause> {
+    /// The time at which the link has sent the packet, and whether it is marked; or why it is not queued.
+    fn enqueue(&mut self, now: Instant, offered: Offered) -> Result<(Instant, bool), LossCause> {
+        let Offered { len, ecn, .. } = offered;
+        let mut is_marked = false;
         let PathConfig { rate, queue: limit, red, .. } = &self.config;
         let idle = self.queue.advance(now);
         if let (Some(red), Some(rate)) = (red, rate) {
             let transmission = self.queue.transmission_time(*rate, len);
-            if self.chance.red.drops(red, self.queue.depth().0, idle, transmission) {
-                return Err(LossCause::Red);
+            let times = (idle, transmission);
+            match self.chance.red.judge(red, ecn.is_capable(), self.queue.depth().0, times) {
+                Verdict::Pass => {}
+                Verdict::Mark => is_marked = true,
+                Verdict::Drop => return Err(LossCause::Red),
             }
         }
         let sent = self.queue.accept(now, len, *rate, *limit);
         let (packets, bytes) = self.queue.depth();
         self.stats.on_queue(packets, bytes);
-        sent.ok_or_else(|| {
+        let Some(sent) = sent else {
             self.chance.red.on_overflow();
-            LossCause::Queue
-        })
+            return Err(LossCause::Queue);
+        };
+        Ok((sent, is_marked))
     }
 
     fn in_order(&mut self, at: Instant, may_overtake: bool) -> Instant {
@@ -229,10 +277,20 @@ impl PathModel {
         self.latest
     }
 
-    /// Delivers the packet, unless it is to be held back, and releases packets that were held for
-    /// it.
-    fn pass(&mut self, delivery: Delivery, copy: Option<Delivery>, outcome: &mut Outcome) {
-        if let Some(by) = self.held.planned(delivery.packet) {
+    /// Delivers the packet, which the link has sent at `sent`, unless it is to be held back, and releases packets that
+    /// were held for it.
+    pub(super) fn deliver(&mut self, sent: Instant, drawn: &Drawn, outcome: &mut Outcome) {
+        let Drawn { packet, delay, may_overtake, corruption, copy_delay, hold_by } = *drawn;
+        let at = self.in_order(sent + delay, may_overtake);
+        let delivery = Delivery { packet, at, corruption, is_copy: false };
+        let copy = copy_delay.map(|delay| Delivery {
+            at: self.in_order(sent + delay, may_overtake),
+            is_copy: true,
+            ..delivery
+        });
+        self.stats.duplicated += u64::from(copy.is_some());
+        self.stats.corrupted += u64::from(corruption.is_some());
+        if let Some(by) = hold_by {
             outcome.fate = Fate::Held;
             self.held.keep(delivery, copy, by);
             return;
@@ -253,13 +311,14 @@ impl PathModel {
     }
 }
 
-/// The delay of every packet, if the path is not random, loses nothing and holds nothing back.
+/// The delay of every packet, if the path is not random, loses nothing, holds nothing back and decides at once.
 fn plain_delay(config: &PathConfig) -> Option<Duration> {
     let is_plain = config.loss == Loss::default()
         && config.reorder.probability == 0.0
         && config.duplicate == 0.0
         && config.corrupt == 0.0
         && config.holds.is_empty()
-        && config.delay.jitter == Jitter::Constant;
+        && config.delay.jitter == Jitter::Constant
+        && config.fq_codel.is_none();
     is_plain.then_some(config.delay.mean)
 }

@@ -28,6 +28,7 @@ impl DropTailQueue {
 
     /// The time at which a packet offered at `now`, to which the queue was advanced, has been sent; `None` if the queue
     /// is full.
+    #[inline] // For drop-tail paths, which need little else.
     pub(super) fn accept(
         &mut self,
         now: Instant,
@@ -61,6 +62,11 @@ impl DropTailQueue {
                 time
             }
         }
+    }
+
+    /// When the link has sent all accepted packets.
+    pub(super) const fn free_at(&self) -> Instant {
+        self.free_at
     }
 
     /// Packets and bytes in the queue as of the last offer.

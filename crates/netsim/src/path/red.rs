@@ -1,5 +1,6 @@
-//! Random early detection: packets are dropped before the queue is full (Floyd and Jacobson, "Random Early Detection
-//! Gateways for Congestion Avoidance", IEEE/ACM ToN 1993), and gradually above the upper threshold ("gentle").
+//! Random early detection: packets are dropped, or marked (RFC 3168 §7), before the queue is full (Floyd and Jacobson,
+//! "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1993), and gradually above the upper threshold
+//! ("gentle").
 
 use std::time::Duration;
 
@@ -23,6 +24,10 @@ pub struct Red {
     /// Weight of the newest queue length in the average.
     #[serde(default = "default_weight")]
     pub weight: f64,
+    /// Whether ECN-capable packets are marked instead of dropped, unless the average is at least twice the upper threshold
+    /// or the queue is full. Default false.
+    #[serde(default)]
+    pub ecn: bool,
 }
 
 const fn default_probability() -> f64 {
@@ -38,7 +43,8 @@ impl Red {
     /// average over about 500 packets.
     #[must_use]
     pub const fn new(min: f64, max: f64) -> Self {
-        Self { min, max, probability: default_probability(), weight: default_weight() }
+        let (probability, weight) = (default_probability(), default_weight());
+        Self { min, max, probability, weight, ecn: false }
     }
 
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
@@ -63,11 +69,19 @@ impl Red {
     }
 }
 
-/// The average queue length, and the packets since the last drop.
+/// What random early detection does with a packet that arrives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    Pass,
+    Mark,
+    Drop,
+}
+
+/// The average queue length, and the packets since the last drop or mark.
 #[derive(Clone, Debug)]
 pub(super) struct RedState {
     average: f64,
-    /// Packets accepted since the last drop while the average was above the lower threshold.
+    /// Packets accepted since the last drop or mark while the average was above the lower threshold.
     since_drop: u32,
     rng: Rng,
 }
@@ -77,9 +91,26 @@ impl RedState {
         Self { average: 0.0, since_drop: 0, rng: seed.split("red").rng() }
     }
 
-    /// Whether a packet that arrives is dropped, with `queued` packets in the queue. `idle` is how long the link was idle
-    /// before, and `transmission` how long it sends such a packet.
-    pub(super) fn drops(
+    /// The fate of a packet that arrives with `queued` packets in the queue, and is ECN-capable or not. `idle` is how long
+    /// the link was idle before, and `transmission` how long it sends such a packet.
+    pub(super) fn judge(
+        &mut self,
+        red: &Red,
+        is_ecn_capable: bool,
+        queued: usize,
+        (idle, transmission): (Duration, Duration),
+    ) -> Verdict {
+        if !self.chooses(red, queued, idle, transmission) {
+            Verdict::Pass
+        } else if red.ecn && is_ecn_capable && self.average < 2.0 * red.max {
+            Verdict::Mark
+        } else {
+            Verdict::Drop
+        }
+    }
+
+    /// Whether the packet is to be dropped or marked.
+    fn chooses(
         &mut self,
         red: &Red,
         queued: usize,
@@ -101,9 +132,9 @@ impl RedState {
         // The intervals between drops are then uniform, and not geometric (§4 of the paper).
         let spent = f64::from(self.since_drop) * probability;
         let spaced = if spent < 1.0 { (probability / (1.0 - spent)).min(1.0) } else { 1.0 };
-        let is_dropped = self.rng.chance(spaced);
-        self.since_drop = if is_dropped { 0 } else { self.since_drop.saturating_add(1) };
-        is_dropped
+        let is_chosen = self.rng.chance(spaced);
+        self.since_drop = if is_chosen { 0 } else { self.since_drop.saturating_add(1) };
+        is_chosen
     }
 
     /// Called when the queue was full and the packet was dropped for that.
@@ -137,11 +168,11 @@ mod tests {
         let red = Red { weight: 0.25, ..Red::new(50.0, 60.0) };
         let mut red_state = state(0.0);
         for expected in [2.0, 3.5, 4.625] {
-            assert!(!red_state.drops(&red, 8, Duration::ZERO, MS));
+            assert!(!red_state.chooses(&red, 8, Duration::ZERO, MS));
             assert!((red_state.average - expected).abs() < 1e-12, "{}", red_state.average);
         }
         // Two packets would have been sent meanwhile.
-        red_state.drops(&red, 0, 2 * MS, MS);
+        red_state.chooses(&red, 0, 2 * MS, MS);
         assert!((red_state.average - 4.625 * 0.5625).abs() < 1e-9, "{}", red_state.average);
     }
 
@@ -154,7 +185,7 @@ mod tests {
         let (mut gaps, mut gap) = (Vec::new(), 0);
         for _ in 0..100_000 {
             gap += 1;
-            if red_state.drops(&red, 10, Duration::ZERO, MS) {
+            if red_state.chooses(&red, 10, Duration::ZERO, MS) {
                 gaps.push(std::mem::take(&mut gap));
             }
         }
@@ -164,10 +195,27 @@ mod tests {
         assert!((mean - 10.5).abs() < 0.25, "{mean}");
     }
 
+    /// RFC 3168 §7 and RFC 7567 §4.2.1: the field of a packet that does not use ECN stays, and overload is not marked.
+    #[test]
+    fn capable_packets_are_marked_where_others_are_dropped_but_not_in_overload() {
+        let verdict = |red: Red, is_capable, average| {
+            let red = Red { weight: 0.0, probability: 1.0, ..red };
+            state(average).judge(&red, is_capable, 0, (Duration::ZERO, MS))
+        };
+        let [off, on] = [false, true].map(|ecn| Red { ecn, ..Red::new(5.0, 15.0) });
+        assert_eq!(verdict(on, true, 4.9), Verdict::Pass);
+        assert_eq!(
+            [15.0, 29.9, 30.0].map(|average| verdict(on, true, average)),
+            [Verdict::Mark, Verdict::Mark, Verdict::Drop]
+        );
+        assert_eq!(verdict(on, false, 15.0), Verdict::Drop);
+        assert_eq!(verdict(off, true, 15.0), Verdict::Drop);
+    }
+
     #[test]
     fn a_short_queue_loses_nothing() {
         let mut red_state = state(0.0);
         let red = Red { weight: 1.0, ..Red::new(5.0, 15.0) };
-        assert!((0..1000).all(|n| !red_state.drops(&red, n % 5, Duration::ZERO, MS)));
+        assert!((0..1000).all(|n| !red_state.chooses(&red, n % 5, Duration::ZERO, MS)));
     }
 }

@@ -6,8 +6,8 @@ use super::{Fate, LossCause, Outcome};
 
 /// Counters of the decisions on offered packets.
 ///
-/// Always `offered = passed + held + lost()`, where `held` is the number of packets currently held
-/// back.
+/// Always `offered = passed + held + aqm.queued + lost()`, where `held` is the number of packets currently held
+/// back, and `aqm.queued` that of packets in queues of FQ-CoDel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct PathStats {
@@ -35,10 +35,24 @@ pub struct PathStats {
     pub duplicated: u64,
     /// Packets in which a bit is flipped, without lost ones.
     pub corrupted: u64,
+    /// What active queue management did, apart from drops of random early detection.
+    pub aqm: AqmStats,
     /// Largest number of packets in the queue.
     pub max_queue_packets: usize,
     /// Largest number of bytes in the queue.
     pub max_queue_bytes: usize,
+}
+
+/// Counters of active queue management.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct AqmStats {
+    /// Packets of which the ECN field was set to "congestion experienced" instead of a drop.
+    pub marked: u64,
+    /// Packets dropped by CoDel.
+    pub lost_codel: u64,
+    /// Packets currently in the queues of FQ-CoDel.
+    pub queued: u64,
 }
 
 impl PathStats {
@@ -50,15 +64,29 @@ impl PathStats {
             + self.lost_listed
             + self.lost_red
             + self.lost_queue
+            + self.aqm.lost_codel
             + self.lost_mtu
     }
 
     pub(super) fn on_offer(&mut self, len: usize, outcome: &Outcome) {
         self.offered += 1;
         self.offered_bytes += len as u64;
+        self.count(outcome);
+    }
+
+    /// Counts the outcome for a packet that was [`Fate::Queued`].
+    pub(super) fn on_departure(&mut self, outcome: &Outcome) {
+        self.aqm.queued -= 1;
+        self.count(outcome);
+    }
+
+    fn count(&mut self, outcome: &Outcome) {
+        self.aqm.marked += u64::from(outcome.is_marked);
         match outcome.fate {
             Fate::Passed => self.passed += 1,
             Fate::Held => self.held += 1,
+            Fate::Queued => self.aqm.queued += 1,
+            Fate::Lost(LossCause::Codel) => self.aqm.lost_codel += 1,
             Fate::Lost(LossCause::Uniform) => self.lost_uniform += 1,
             Fate::Lost(LossCause::Burst) => self.lost_burst += 1,
             Fate::Lost(LossCause::Listed) => self.lost_listed += 1,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use rexmit_core::{Instant, Machine, Route};
+use rexmit_core::{Ecn, Instant, Machine, Route};
 
 /// A machine that reports every packet it receives.
 #[derive(Clone, Debug, Default)]
@@ -11,6 +11,8 @@ pub(crate) struct Node {
     pub(crate) outbox: VecDeque<(Route, Vec<u8>)>,
     pub(crate) inbox: VecDeque<Received>,
     pub(crate) kind: Kind,
+    /// The ECN field of the packets it sends.
+    pub(crate) ecn: Ecn,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -32,6 +34,7 @@ pub(crate) enum Kind {
 pub(crate) struct Received {
     pub(crate) route: Route,
     pub(crate) bytes: Vec<u8>,
+    pub(crate) ecn: Ecn,
 }
 
 impl Node {
@@ -67,12 +70,16 @@ impl Machine for Node {
     type Event = Received;
 
     fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
+        self.handle_input_with_ecn(now, route, Ecn::NotEct, packet);
+    }
+
+    fn handle_input_with_ecn(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &[u8]) {
         match &mut self.kind {
             Kind::Echo => self.outbox.push_back((route, packet.to_vec())),
             Kind::Rearming { deadline, .. } => *deadline = Some(now + Duration::from_secs(1)),
             _ => {}
         }
-        self.inbox.push_back(Received { route, bytes: packet.to_vec() });
+        self.inbox.push_back(Received { route, bytes: packet.to_vec(), ecn });
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -94,6 +101,10 @@ impl Machine for Node {
         packet.clear();
         packet.extend_from_slice(&bytes);
         Some(route)
+    }
+
+    fn transmit_ecn(&self) -> Ecn {
+        self.ecn
     }
 
     fn poll_event(&mut self) -> Option<Received> {

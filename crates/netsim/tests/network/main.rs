@@ -2,6 +2,8 @@
 
 mod behaviour;
 mod determinism;
+mod ecn;
+mod fq_codel;
 mod machines;
 mod observers;
 mod routes;

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rexmit_core::Instant;
+use rexmit_core::{Ecn, Instant};
 use rexmit_netsim::capture::{CaptureDirection, CaptureWriter, CapturedPacket};
 
 use super::direction::Bound;
@@ -157,6 +157,7 @@ fn write_one<W: Write>(writer: &mut CaptureWriter<W>, sighting: &Sighting) -> io
         destination,
         ip_protocol: IP_PROTOCOL,
         hop_limit: HOP_LIMIT,
+        ecn: Ecn::NotEct,
         payload: bytes,
         direction: CaptureDirection::Out,
         comment,

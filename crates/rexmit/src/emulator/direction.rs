@@ -1,8 +1,12 @@
 //! One direction of the emulated link, with the packets on it.
 
-use rexmit_core::{Instant, Seed};
+use std::collections::VecDeque;
+
+use rexmit_core::{Ecn, Instant, Seed};
 use rexmit_netsim::capture::loss_comment;
-use rexmit_netsim::path::{Arrival, ConfigError, Fate, PathConfig, PathModel, Pipe};
+use rexmit_netsim::path::{
+    Arrival, ConfigError, Fate, LossCause, Offered, PathConfig, PathModel, Pipe,
+};
 
 use super::statistics::DirectionStatistics;
 
@@ -18,6 +22,18 @@ pub(super) enum Bound {
     Backward = 1,
 }
 
+/// The link's data about a packet, with what the path needs to know of it.
+pub(super) trait Tag: Clone {
+    /// The ECN field of the packet.
+    fn ecn(&self, packet: &[u8]) -> Ecn;
+
+    /// The flow of the packet, as from [`flow_key`](rexmit_netsim::path::flow_key).
+    fn flow(&self, packet: &[u8]) -> u64;
+
+    /// Sets the ECN field to "congestion experienced".
+    fn mark(&mut self, packet: &mut [u8]);
+}
+
 /// A packet on the path, with data that the link attached to it.
 #[derive(Clone, Debug)]
 pub(super) struct Packet<T> {
@@ -31,18 +47,27 @@ pub(super) struct Direction<T> {
     pipe: Pipe<Packet<T>>,
     max_under_way: usize,
     latest_offer: Instant,
+    /// Packets dropped from the queues of FQ-CoDel, until they are polled.
+    dropped: VecDeque<(Packet<T>, LossCause)>,
     overflowed: u64,
     unsent: u64,
 }
 
-impl<T: Clone> Direction<T> {
+impl<T: Tag> Direction<T> {
     pub(super) fn new(
         config: &PathConfig,
         seed: &Seed,
         max_under_way: usize,
     ) -> Result<Self, ConfigError> {
         let pipe = Pipe::new(PathModel::new(config.clone(), seed)?);
-        Ok(Self { pipe, max_under_way, latest_offer: Instant::ZERO, overflowed: 0, unsent: 0 })
+        Ok(Self {
+            pipe,
+            max_under_way,
+            latest_offer: Instant::ZERO,
+            dropped: VecDeque::new(),
+            overflowed: 0,
+            unsent: 0,
+        })
     }
 
     /// Passes a packet to the path at `arrival`. Returns the cause if the packet is dropped.
@@ -53,9 +78,14 @@ impl<T: Clone> Direction<T> {
         }
         // Time stamps of different sockets are not read in ascending order, which the path requires.
         self.latest_offer = self.latest_offer.max(arrival);
-        match self.pipe.offer(self.latest_offer, packet.bytes.len(), packet) {
+        let Packet { tag, bytes } = &packet;
+        let flow = if self.pipe.model().needs_flow() { tag.flow(bytes) } else { 0 };
+        let offered = Offered { len: bytes.len(), ecn: tag.ecn(bytes), flow };
+        let fate = self.pipe.offer_packet(self.latest_offer, offered, packet);
+        self.collect_dropped();
+        match fate {
             Fate::Lost(cause) => Some(loss_comment(cause)),
-            Fate::Passed | Fate::Held => None,
+            Fate::Passed | Fate::Held | Fate::Queued => None,
         }
     }
 
@@ -63,13 +93,32 @@ impl<T: Clone> Direction<T> {
         self.pipe.next_arrival()
     }
 
-    /// The next packet that is due, corrupted if the path says so.
+    /// The next packet that is due, marked and corrupted if the path says so.
     pub(super) fn poll_arrival(&mut self, now: Instant) -> Option<Arrival<Packet<T>>> {
-        let mut arrival = self.pipe.poll_arrival(now)?;
+        let arrival = self.pipe.poll_arrival(now);
+        self.collect_dropped();
+        let mut arrival = arrival?;
+        let Packet { tag, bytes } = &mut arrival.packet;
+        if arrival.is_marked {
+            tag.mark(bytes);
+        }
         if let Some(corruption) = arrival.corruption {
-            corruption.apply(&mut arrival.packet.bytes);
+            corruption.apply(bytes);
         }
         Some(arrival)
+    }
+
+    /// The next packet that was dropped from a queue after [`offer`](Self::offer), and the cause.
+    pub(super) fn poll_dropped(&mut self) -> Option<(Packet<T>, &'static str)> {
+        let (packet, cause) = self.dropped.pop_front()?;
+        Some((packet, loss_comment(cause)))
+    }
+
+    /// Stores what the last call of the pipe dropped.
+    fn collect_dropped(&mut self) {
+        while let Some(dropped) = self.pipe.poll_dropped() {
+            self.dropped.push_back(dropped);
+        }
     }
 
     /// Called when a packet delivered by the path could not be sent.

@@ -70,6 +70,12 @@
 //! with its real addresses. It is a cable, not a router: packets keep their TTL and ECN field. They enter the
 //! path when they are read, as TUN devices have no time stamps. See its example.
 //!
+//! # Marks
+//!
+//! Random early detection with `ecn` and FQ-CoDel (`fq_codel`) set the ECN field of ECN-capable packets: of a UDP packet when
+//! it is sent, of an IP packet in its header. A flow of FQ-CoDel is a client of [`Emulator`] (with one server), or addresses,
+//! ports and protocol of an IP packet in [`TunEmulator`].
+//!
 //! # Limits
 //!
 //! [`EmulatorConfig`] limits clients, their idle time, and packets on the path per direction. Packets beyond
@@ -80,6 +86,8 @@ mod clients;
 mod config;
 mod direction;
 mod error;
+#[cfg(feature = "tun")]
+mod ip_fields;
 mod lateness;
 mod priority;
 mod relay;

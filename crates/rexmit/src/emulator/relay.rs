@@ -13,7 +13,7 @@ use rexmit_netsim::path::Arrival;
 
 use super::capture::{Recorder, Shown};
 use super::config::LinkConfig;
-use super::direction::{Bound, Packet};
+use super::direction::{Bound, Packet, Tag};
 use super::error::EmulatorError;
 use super::lateness::Lateness;
 use super::lateness::LatenessHistogram;
@@ -34,7 +34,7 @@ const DAMAGED: &str = "one bit flipped";
 /// The devices or sockets between which a relay carries packets.
 pub(super) trait Link {
     /// The link's data about a packet on the path.
-    type Tag: Clone;
+    type Tag: Tag;
 
     /// Reads a bounded number of packets from the readable source, and offers them to the paths. Returns
     /// whether there may be more.
@@ -182,11 +182,15 @@ impl<L: Link> Relay<L> {
         }
     }
 
-    /// Sends the packets that are due in both directions.
+    /// Sends the packets that are due in both directions, and records those that were dropped from a queue.
     fn deliver(&mut self) {
         for bound in [Bound::Forward, Bound::Backward] {
             while let Some(arrival) = self.paths.poll_arrival(bound, clock::now()) {
                 self.send(bound, arrival);
+            }
+            while let Some((packet, cause)) = self.paths.poll_dropped(bound) {
+                let whose = (bound, self.link.shown(bound, &packet.tag));
+                self.paths.on_left(clock::now(), whose, packet.bytes, Some(cause));
             }
         }
     }

@@ -5,7 +5,7 @@ use rexmit_netsim::path::{Arrival, PathConfig};
 
 use super::capture::{Recorder, Shown};
 use super::config::LinkConfig;
-use super::direction::{Bound, Direction, Packet};
+use super::direction::{Bound, Direction, Packet, Tag};
 use super::error::EmulatorError;
 
 /// The most buffers kept for later packets.
@@ -21,7 +21,7 @@ pub(super) struct TwoWay<T> {
     spare: Vec<Vec<u8>>,
 }
 
-impl<T: Clone> TwoWay<T> {
+impl<T: Tag> TwoWay<T> {
     pub(super) fn new(config: &LinkConfig) -> Result<Self, EmulatorError> {
         let direction = |name: &'static str, path: &PathConfig| {
             Direction::new(path, &config.seed.split(name), config.max_packets_in_flight)
@@ -104,6 +104,12 @@ impl<T: Clone> TwoWay<T> {
         now: Instant,
     ) -> Option<Arrival<Packet<T>>> {
         self.direction(bound).poll_arrival(now)
+    }
+
+    /// The next packet in this direction that was dropped from a queue, and the cause. To be called until it returns `None`
+    /// whenever packets were offered or polled.
+    pub(super) fn poll_dropped(&mut self, bound: Bound) -> Option<(Packet<T>, &'static str)> {
+        self.direction(bound).poll_dropped()
     }
 
     /// Called when a packet delivered by the path could not be sent.

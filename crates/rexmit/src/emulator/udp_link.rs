@@ -5,12 +5,13 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use mio::{Registry, Token};
 use quinn_udp::{EcnCodepoint, RecvMeta};
-use rexmit_core::Instant;
+use rexmit_core::{Ecn, Instant};
+use rexmit_netsim::path::flow_key;
 
 use super::capture::Shown;
 use super::clients::{ClientId, Clients};
 use super::config::EmulatorConfig;
-use super::direction::{Bound, Packet};
+use super::direction::{Bound, Packet, Tag};
 use super::error::EmulatorError;
 use super::relay::{FIRST_TOKEN, Link};
 use super::socket::{RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS, RelaySocket};
@@ -24,6 +25,8 @@ const FIRST_CLIENT: ClientId = FIRST_TOKEN + 1;
 
 /// The names of the capture's interfaces.
 pub(super) const INTERFACES: [&str; 2] = ["to the server", "to the clients"];
+/// UDP's IP protocol number.
+const UDP: u8 = 17;
 const REFUSED: &str = "dropped by the emulator: one client too many";
 
 /// The ends of a packet's way, and the fields of its IP header.
@@ -32,6 +35,23 @@ pub(super) struct UdpTag {
     client: ClientId,
     server: SocketAddr,
     ecn: Option<EcnCodepoint>,
+}
+
+/// All packets between a client and a server are one flow.
+impl Tag for UdpTag {
+    fn ecn(&self, _: &[u8]) -> Ecn {
+        self.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8))
+    }
+
+    fn flow(&self, _: &[u8]) -> u64 {
+        // The number of a client stands for its address.
+        let client = Ipv6Addr::from_bits(self.client as u128);
+        flow_key(SocketAddr::new(client.into(), 0), self.server, UDP)
+    }
+
+    fn mark(&mut self, _: &mut [u8]) {
+        self.ecn = Some(EcnCodepoint::Ce);
+    }
 }
 
 /// The sockets.

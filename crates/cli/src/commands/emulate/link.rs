@@ -38,16 +38,8 @@ pub(super) struct Link {
     /// Share of packets in which a bit is flipped.
     #[arg(long, value_name = "PERCENT", default_value = "0%")]
     corrupt: String,
-    /// The link's rate, such as 10mbit.
-    #[arg(long, value_name = "RATE")]
-    rate: Option<String>,
-    /// Queue limit in packets (100) or bytes (64kb); needs --rate.
-    #[arg(long, value_name = "N|SIZE")]
-    limit: Option<String>,
-    /// Random early detection: drop packets before the queue is full. Thresholds of the average queue in packets, and
-    /// the probability of a drop at the second one (10%), such as '5 15 2%'; needs --rate.
-    #[arg(long, value_name = "MIN MAX [PERCENT]")]
-    red: Option<String>,
+    #[command(flatten)]
+    queueing: Queueing,
     /// Further netem options for the direction to the server, such as 'delay 20ms loss 1%'.
     #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
     forward: String,
@@ -62,6 +54,26 @@ pub(super) struct Link {
     /// in which they arrive.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
+}
+
+/// The rate and the queue in front of it.
+#[derive(Debug, Args)]
+struct Queueing {
+    /// The link's rate, such as 10mbit.
+    #[arg(long, value_name = "RATE")]
+    rate: Option<String>,
+    /// Queue limit in packets (100) or bytes (64kb); needs --rate.
+    #[arg(long, value_name = "N|SIZE")]
+    limit: Option<String>,
+    /// Random early detection: drop packets before the queue is full. Thresholds of the average queue in packets, and
+    /// the probability of a drop at the second one (10%), such as '5 15 2%'; with 'ecn' at the end, ECN-capable packets are
+    /// marked instead; needs --rate.
+    #[arg(long, value_name = "MIN MAX [PERCENT] [ecn]")]
+    red: Option<String>,
+    /// FQ-CoDel (RFC 8290): a queue per flow, with drops or ECN marks of packets that wait for long. Settings such as
+    /// 'target 5ms interval 100ms quantum 1514 flows 1024 noecn' are optional; --limit is that of all queues; needs --rate.
+    #[arg(long, value_name = "SETTINGS", num_args = 0..=1, default_missing_value = "", conflicts_with = "red")]
+    fq_codel: Option<String>,
 }
 
 /// Which packets are lost.
@@ -129,14 +141,17 @@ impl Link {
         };
         words += &format!(" reorder {} {extra}", self.reordering.reorder);
         words += &format!(" duplicate {} corrupt {}", self.duplicate, self.corrupt);
-        if let Some(rate) = &self.rate {
+        if let Some(rate) = &self.queueing.rate {
             words += &format!(" rate {rate}");
         }
-        if let Some(limit) = &self.limit {
+        if let Some(limit) = &self.queueing.limit {
             words += &format!(" limit {limit}");
         }
-        if let Some(red) = &self.red {
+        if let Some(red) = &self.queueing.red {
             words += &format!(" red {red}");
+        }
+        if let Some(fq_codel) = &self.queueing.fq_codel {
+            words += &format!(" fq_codel {fq_codel}");
         }
         words
     }

@@ -97,6 +97,13 @@ pub(super) fn text<E>(summary: &Summary<E>) -> String {
     if others > 0 {
         text += &format!("dropped by the emulator itself, over its limits: {others}\n");
     }
+    let marked = [summary.statistics.forward, summary.statistics.backward]
+        .map(|direction| direction.path.aqm.marked)
+        .iter()
+        .sum::<u64>();
+    if marked > 0 {
+        text += &format!("marked by ECN instead of dropped: {marked}\n");
+    }
     if summary.statistics.uncaptured > 0 {
         text += &format!("missing in the capture: {}\n", summary.statistics.uncaptured);
     }
