@@ -216,21 +216,15 @@ mod tests {
         let mut queue = queues(1500);
         push(&mut queue, 1, 100, 1500);
         assert_eq!(sent(&mut queue, 1), [1]);
-        let (mut order, mut waits) = (Vec::new(), [false; 4]);
-        for _ in 0..40 {
-            // Whenever the link is free, both have a packet again.
-            for flow in [2, 3] {
-                if !waits[flow as usize] {
-                    waits[flow as usize] = true;
-                    push(&mut queue, flow, 1, 1500);
-                }
-            }
-            let next = sent(&mut queue, 1)[0];
-            waits[next as usize] = false;
-            order.push(next);
+        let mut order = Vec::new();
+        for round in 0..100 {
+            // By then the queue of the other one was found empty.
+            push(&mut queue, 2 + round % 2, 1, 100);
+            order.extend(sent(&mut queue, 1));
         }
-        let share = order.iter().filter(|&&flow| flow == 1).count();
-        assert!((12..15).contains(&share), "{order:?}");
+        let packets = order.iter().filter(|&&flow| flow == 1).count();
+        // More bytes than each of the others.
+        assert!(packets * 1500 > (100 - packets) * 100 / 2, "{order:?}");
     }
 
     #[test]

@@ -137,7 +137,7 @@ fn an_overloaded_queue_drops_from_the_flow_that_overloads_it() {
 #[test]
 fn an_idle_link_sends_at_once_and_paces_by_its_rate() {
     let slow = Flow { gap: Duration::from_millis(40), ..GREEDY };
-    let (arrived, stats, _) = run(&[slow], "fq_codel limit 1");
+    let (arrived, stats, _) = run(&[slow], "fq_codel limit 0");
     assert_eq!((stats.path.lost(), stats.path.max_queue_packets), (0, 0));
     assert_eq!(arrived[0].longest_gap, slow.gap);
     let (arrived, ..) = run(&[GREEDY], "fq_codel");
