@@ -95,7 +95,9 @@ const OVERLOAD_PERCENT: u32 = 40;
 /// With more than this percentage lost redundant copies stop, since they may be what fills the queue.
 const COPIES_STOP_PERCENT: u32 = 30;
 /// After a mark copies pause for this many packets with new data: they resume where less than about 3 % are marked.
-const MARK_PACKETS: u8 = 32;
+const LEAST_PAUSE: u16 = 32;
+/// The longest pause: it doubles while a mark follows soon after copies have resumed.
+const LONGEST_PAUSE: u16 = 4096;
 /// With less than this percentage lost they resume.
 const COPIES_RESUME_PERCENT: u32 = 15;
 
@@ -106,13 +108,12 @@ pub struct RecentLosses {
     sent: u32,
     lost: u32,
     forbid_copies: bool,
-    /// Packets with new data until copies may resume after a mark.
-    until_unmarked: u8,
+    marks: RecentMarks,
 }
 
 impl Default for RecentLosses {
     fn default() -> Self {
-        Self { sent: LOSS_HEAD_START, lost: 0, forbid_copies: false, until_unmarked: 0 }
+        Self { sent: LOSS_HEAD_START, lost: 0, forbid_copies: false, marks: RecentMarks::NONE }
     }
 }
 
@@ -124,7 +125,7 @@ impl RecentLosses {
         }
         self.sent += 1;
         self.forbid_copies &= self.exceed(COPIES_RESUME_PERCENT);
-        self.until_unmarked = self.until_unmarked.saturating_sub(1);
+        self.marks.on_sent();
     }
 
     /// Called when a packet was declared lost.
@@ -134,8 +135,8 @@ impl RecentLosses {
     }
 
     /// Called when a packet was marked by a router (ECN), which would have dropped it otherwise.
-    pub const fn on_marked(&mut self) {
-        self.until_unmarked = MARK_PACKETS;
+    pub fn on_marked(&mut self) {
+        self.marks.on_marked();
     }
 
     /// Whether the path is overloaded, whatever its delay.
@@ -146,11 +147,44 @@ impl RecentLosses {
     /// Whether the loss rate is so high that redundant copies may be its cause, or a router has marked one of the latest
     /// packets.
     pub const fn forbid_copies(&self) -> bool {
-        self.forbid_copies || self.until_unmarked > 0
+        self.forbid_copies || self.marks.paused > 0
     }
 
     const fn exceed(&self, percent: u32) -> bool {
         self.lost as u64 * 100 > self.sent as u64 * percent as u64
+    }
+}
+
+/// Pauses of copies because of marks. After a pause copies are tried again: if marks follow, copies may be what causes them,
+/// and the next pause is twice as long.
+#[derive(Clone, Copy, Debug)]
+struct RecentMarks {
+    /// Packets with new data until copies may resume.
+    paused: u16,
+    /// The length of the latest pause.
+    pause: u16,
+    /// Packets with new data since copies have resumed.
+    resumed: u16,
+}
+
+impl RecentMarks {
+    const NONE: Self = Self { paused: 0, pause: LEAST_PAUSE, resumed: u16::MAX };
+
+    const fn on_sent(&mut self) {
+        if self.paused > 0 {
+            self.paused -= 1;
+        } else {
+            self.resumed = self.resumed.saturating_add(1);
+        }
+    }
+
+    fn on_marked(&mut self) {
+        if self.paused == 0 {
+            let is_soon = self.resumed <= self.pause;
+            self.pause = if is_soon { (2 * self.pause).min(LONGEST_PAUSE) } else { LEAST_PAUSE };
+            self.resumed = 0;
+        }
+        self.paused = self.pause;
     }
 }
 
@@ -281,7 +315,34 @@ mod tests {
         (0..100).for_each(|_| losses.on_sent());
         losses.on_marked();
         let paused = (0..100).take_while(|_| losses.forbid_copies() && (losses.on_sent(), true).1);
-        assert_eq!(paused.count(), usize::from(MARK_PACKETS));
+        assert_eq!(paused.count(), usize::from(LEAST_PAUSE));
         assert!(!losses.show_overload());
+    }
+
+    #[test]
+    fn the_pause_doubles_while_marks_follow_the_copies() {
+        let mut losses = RecentLosses::default();
+        let mut pause_after = |unmarked: u16| {
+            (0..unmarked).for_each(|_| losses.on_sent());
+            losses.on_marked();
+            (0..u16::MAX)
+                .take_while(|_| losses.forbid_copies() && (losses.on_sent(), true).1)
+                .count()
+        };
+        assert_eq!([100, 10, 60, 10].map(&mut pause_after), [32, 64, 128, 256]);
+        assert_eq!((0..10).map(|_| pause_after(1)).last(), Some(LONGEST_PAUSE.into()));
+        assert_eq!(pause_after(LONGEST_PAUSE + 1), usize::from(LEAST_PAUSE), "they caused none");
+    }
+
+    #[test]
+    fn marks_without_copies_do_not_make_the_pause_longer_but_begin_it_anew() {
+        let mut losses = RecentLosses::default();
+        for _ in 0..10 {
+            losses.on_marked();
+            (0..LEAST_PAUSE - 1).for_each(|_| losses.on_sent());
+            assert!(losses.forbid_copies());
+        }
+        losses.on_sent();
+        assert!(!losses.forbid_copies());
     }
 }

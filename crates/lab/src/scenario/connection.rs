@@ -133,13 +133,15 @@ impl Connection<'_> {
     pub(super) fn sctp(&self, problems: &mut Problems) -> Ends<AssociationConfig> {
         let mut both =
             if self.has_transfer { self.with_transfer() } else { AssociationConfig::rfc9260() };
+        if let Some(profile) = self.profile.and_then(AssociationConfig::profile) {
+            both.path_mtu = profile.path_mtu;
+            both.extensions.ecn = profile.extensions.ecn;
+        }
         if let Some(Size(mtu)) = self.mtu.map(|mtu| **mtu) {
             let is_in_udp = self.encapsulation == Encapsulation::Udp;
             let headers = if is_in_udp { IP_BYTES + UDP_BYTES } else { IP_BYTES };
             both.max_packet_bytes = mtu.saturating_sub(headers);
             both.path_mtu = None;
-        } else if let Some(profile) = self.profile.and_then(AssociationConfig::profile) {
-            both.path_mtu = profile.path_mtu;
         }
         let mut sender = both.clone().recovery(self.recovery(problems));
         set(&mut sender.buffers.send_bytes, self.send_buffer);

@@ -477,3 +477,32 @@ fn messages_beside_a_transfer_arrive_soon_after_an_outage() {
         assert!(outcome.quantities["game.undelivered"] < 1.0, "{profile}");
     }
 }
+
+/// Ten streams that double their bytes by copies fill a bottleneck of 0.5 Mbit/s with a transfer. Routers that mark make them stop.
+#[test]
+fn copies_pause_where_routers_mark() {
+    let measured = |red: &str| {
+        let forward = format!("delay 50ms rate 500kbit limit 20 red 3 9 10% 0.02 {red}");
+        let outcome = run(
+            json!({
+                "duration": "60s",
+                "network": { "forward": forward, "backward": "delay 50ms" },
+                "bulk": { "greedy": { "transport": "tcp", "profile": "tcp-cubic" } },
+                "thin": { "game": { "traffic": "poisson 50ms size 100", "unordered": true,
+                    "connections": 10, "profile": "interactive-redundant" } },
+            }),
+            1,
+        );
+        let of = |name: &str| outcome.quantities[name];
+        (
+            of("network.forward.mark_share"),
+            of("game.wire_bytes_per_payload_byte"),
+            of("greedy.goodput"),
+        )
+    };
+    let (none, with_copies, beside_copies) = measured("");
+    let (marked, paused, beside_pauses) = measured("ecn");
+    assert!(none == 0.0 && marked > 0.01, "{marked}");
+    assert!(paused < 0.8 * with_copies, "{paused} and {with_copies} bytes per byte");
+    assert!(beside_pauses > 1.5 * beside_copies, "{beside_pauses} and {beside_copies} bit/s");
+}
