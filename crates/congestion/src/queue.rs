@@ -98,6 +98,8 @@ const COPIES_STOP_PERCENT: u32 = 30;
 const LEAST_PAUSE: u16 = 32;
 /// The longest pause: it doubles while a mark follows soon after copies have resumed.
 const LONGEST_PAUSE: u16 = 4096;
+/// Soon is within so many times the pause: a queue that copies build slowly takes a while until it is marked.
+const TRIAL_PAUSES: u16 = 8;
 /// With less than this percentage lost they resume.
 const COPIES_RESUME_PERCENT: u32 = 15;
 
@@ -180,7 +182,7 @@ impl RecentMarks {
 
     fn on_marked(&mut self) {
         if self.paused == 0 {
-            let is_soon = self.resumed <= self.pause;
+            let is_soon = self.resumed <= TRIAL_PAUSES * self.pause;
             self.pause = if is_soon { (2 * self.pause).min(LONGEST_PAUSE) } else { LEAST_PAUSE };
             self.resumed = 0;
         }
@@ -329,9 +331,10 @@ mod tests {
                 .take_while(|_| losses.forbid_copies() && (losses.on_sent(), true).1)
                 .count()
         };
-        assert_eq!([100, 10, 60, 10].map(&mut pause_after), [32, 64, 128, 256]);
+        assert_eq!([100, 10, 500, 10].map(&mut pause_after), [32, 64, 128, 256]);
         assert_eq!((0..10).map(|_| pause_after(1)).last(), Some(LONGEST_PAUSE.into()));
-        assert_eq!(pause_after(LONGEST_PAUSE + 1), usize::from(LEAST_PAUSE), "they caused none");
+        let quiet = TRIAL_PAUSES * LONGEST_PAUSE + 1;
+        assert_eq!(pause_after(quiet), usize::from(LEAST_PAUSE), "they caused none");
     }
 
     #[test]

@@ -22,11 +22,11 @@ impl CongestionEcho {
             return None;
         }
         let path = state.outstanding.unit(unit).map_or(state.paths.data_path(), |unit| unit.path);
+        if state.groups.yields {
+            state.paths[path].queue.get_or_insert_default().losses.on_marked();
+        }
         let is_answered = state.fast_recovery.recover().is_some_and(|recover| unit <= recover);
         if !is_answered && !state.fast_recovery.is_on_path(path) {
-            if state.groups.yields {
-                state.paths[path].queue.get_or_insert_default().losses.on_marked();
-            }
             // The reduction is no response to a loss: it is not undone.
             spurious.iter_mut().for_each(|it| it.mark_unprovable(path));
             state.reduce_window(path);
