@@ -423,6 +423,20 @@ impl Algorithm for Copa {
         }
     }
 
+    /// A mark counts in each mode: a router sees a queue that delays do not show yet. A drain has reduced the window already.
+    fn on_marked(&mut self, window: &mut Window, flight_size: u64) {
+        match &mut self.mode {
+            Mode::Competitive { .. } => self.on_loss(window, flight_size),
+            Mode::Default if self.drain.is_some() => {}
+            Mode::Default if self.is_slow_start => self.leave_slow_start(window),
+            Mode::Default => {
+                let floor = (LEAST_PACKETS * window.packet as f64) as u64;
+                window.cwnd = ((window.cwnd as f64 * AFTER_OVERLOAD) as u64).max(floor);
+                self.turn(false);
+            }
+        }
+    }
+
     fn on_packet_lost(&mut self) {
         self.round.packets_lost += 1;
     }

@@ -223,6 +223,15 @@ impl CongestionWindow {
         algorithm.on_loss(window, flight_size);
     }
 
+    /// Called when the peer reports that a router has marked a packet, with `flight_size` bytes outstanding. The window is
+    /// reduced as for a loss, and never becomes larger.
+    pub fn on_marked(&mut self, flight_size: u64) {
+        let before = self.window.cwnd;
+        let (window, algorithm) = self.parts();
+        algorithm.on_marked(window, flight_size);
+        window.cwnd = window.cwnd.min(before);
+    }
+
     /// Called when the retransmission timer expired over a loss.
     pub fn on_timeout(&mut self, timed_out: TimedOut) {
         let (window, algorithm) = self.parts();

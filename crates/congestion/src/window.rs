@@ -59,6 +59,10 @@ pub(crate) trait Algorithm {
     fn on_send(&mut self, window: &mut Window, sending: Sending);
     fn on_acked(&mut self, window: &mut Window, acked: &Acked);
     fn on_loss(&mut self, window: &mut Window, flight_size: u64);
+    /// Called when a router has marked a packet. The caller keeps the window from growing.
+    fn on_marked(&mut self, window: &mut Window, flight_size: u64) {
+        self.on_loss(window, flight_size);
+    }
     /// Called when a packet was declared lost; a recovery may have several.
     fn on_packet_lost(&mut self) {}
     fn on_timeout(&mut self, window: &mut Window, timed_out: TimedOut);

@@ -488,7 +488,7 @@ fn a_packet_larger_than_the_mtu_is_lost_and_no_other() {
     }
 }
 
-/// What a pipe did with packets, by their numbers.
+/// The fates of packets in a pipe, by their numbers.
 #[derive(PartialEq, Debug, Default)]
 struct Told {
     /// With the time, and whether they are marked.
@@ -508,7 +508,7 @@ impl Told {
     }
 }
 
-/// What a pipe with FQ-CoDel does with two flows, one of which overloads the link. It is polled each `period`, as by a
+/// The fates of packets of two flows in a pipe with FQ-CoDel, one of which overloads the link. It is polled each `period`, as by a
 /// thread that is scheduled late.
 fn polled_each(period: Duration) -> (Told, PathStats) {
     let config = "rate 12mbit delay 10ms fq_codel limit 100".parse().unwrap();

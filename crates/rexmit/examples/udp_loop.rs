@@ -10,7 +10,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use rexmit_sctp::{
-    AssociationId, Endpoint, EndpointConfig, Event, Machine, OutboundMessage, Route, Seed,
+    AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event, Machine, OutboundMessage,
+    Route, Seed,
 };
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -21,10 +22,15 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
+/// No ECN: with the standard library's sockets this loop cannot pass the ECN field of packets on.
+fn config() -> EndpointConfig {
+    AssociationConfig::interactive().ecn(false).into()
+}
+
 /// Sends `text` to a server in another thread, and returns the answer.
 pub(crate) fn run(text: &str) -> Result<String, Error> {
-    let mut server = Side::new(EndpointConfig::default().accept(true))?;
-    let mut client = Side::new(EndpointConfig::default())?;
+    let mut server = Side::new(config().accept(true))?;
+    let mut client = Side::new(config())?;
     let remote = server.socket.local_addr()?;
     let serving = std::thread::spawn(move || {
         while let Some((association, event)) = server.wait()? {

@@ -164,6 +164,21 @@ fn a_reported_mark_reduces_the_window_once() {
     s.peer_acknowledges(tsn(4));
 }
 
+/// The peer repeats its report until CWR arrives, a round trip later.
+#[test]
+fn cwr_is_repeated_once_per_round_trip() {
+    let mut s = both();
+    s.field_of_message();
+    s.at(100).peer_acknowledges(tsn(0));
+    for (n, ms, has_cwr) in [(1, 100, true), (2, 150, false), (3, 200, true)] {
+        s.at(ms).peer_sends([Ecne { lowest_tsn: tsn(0) }]);
+        s.send(b"hello");
+        let sent = s.next_packet();
+        assert_eq!(sent.chunks().len() == 2, has_cwr, "at {ms} ms: {sent:?}");
+        s.peer_acknowledges(tsn(n));
+    }
+}
+
 /// RFC 9265: redundancy must not hide congestion. Copies pause while routers mark.
 #[test]
 fn copies_pause_after_a_mark() {
@@ -195,7 +210,7 @@ fn copies_pause_after_a_mark() {
     s.lose_until(s.now_ms() + 1);
 }
 
-/// What was never sent cannot have been marked.
+/// A router cannot have marked a packet that was never sent.
 #[test]
 fn an_echo_of_a_tsn_that_was_never_sent_is_ignored() {
     let mut s = both();
@@ -203,38 +218,110 @@ fn an_echo_of_a_tsn_that_was_never_sent_is_ignored() {
     expect_packet!(s, [Data(_)]);
     s.peer_sends([Ecne { lowest_tsn: tsn(1) }]);
     assert_eq!((s.statistics().recovery.fast_recoveries, s.marks()), (0, (0, 0)));
+    s.peer_sends([Ecne { lowest_tsn: tsn(0).wrapping_sub(1) }]);
+    assert_eq!((s.statistics().recovery.fast_recoveries, s.marks()), (0, (0, 0)));
     s.peer_acknowledges(tsn(0));
     s.send(b"hello");
     expect_packet!(s, [Data(_)]);
     s.peer_acknowledges(tsn(1));
 }
 
-/// RFC 9000 §13.4.2: on a path that drops packets that may be marked, the association uses others.
+impl Script {
+    /// Sends a message. Returns the field of its packet.
+    fn field_of_message(&mut self) -> Ecn {
+        self.send(b"hello");
+        expect_packet!(self, [Data(_)]);
+        self.endpoint.transmit_ecn()
+    }
+}
+
+/// RFC 9000 §13.4.2: on a path that drops packets that may be marked, retransmissions arrive, and after ten packets the
+/// association sends others.
 #[test]
 fn packets_that_may_be_marked_are_given_up_when_none_arrives() {
     let mut s = both();
-    let mut fields = Vec::new();
-    s.send(b"lost");
-    while fields.len() < 11 {
+    for n in 0..10 {
+        assert_eq!(s.field_of_message(), Ecn::Ect0, "{n}");
         s.wait_for_packet();
-        fields.push(s.endpoint.transmit_ecn());
-        s.send(b"lost");
+        assert_eq!(s.endpoint.transmit_ecn(), Ecn::NotEct, "its retransmission");
+        s.peer_acknowledges(tsn(n));
     }
-    assert_eq!(fields[..10], [Ecn::Ect0; 10]);
-    assert_eq!(fields[10], Ecn::NotEct);
-    s.lose_until(s.now_ms() + 1);
+    for n in 10..20 {
+        assert_eq!(s.field_of_message(), Ecn::NotEct, "{n}");
+        s.peer_acknowledges(tsn(n));
+    }
 }
 
-/// The ACK of a retransmission proves nothing, that of what was sent once does.
 #[test]
 fn packets_that_may_be_marked_are_kept_when_one_arrives() {
     let mut s = both();
     for n in 0..20 {
-        s.send(b"hello");
-        expect_packet!(s, [Data(_)]);
-        assert_eq!(s.endpoint.transmit_ecn(), Ecn::Ect0);
+        assert_eq!(s.field_of_message(), Ecn::Ect0);
         s.peer_acknowledges(tsn(n));
     }
+}
+
+/// With more than ten packets per round trip, the first ACK comes after the trial.
+#[test]
+fn a_late_ack_confirms_them_too() {
+    let mut s = both();
+    let fields: Vec<_> = (0..12).map(|_| s.field_of_message()).collect();
+    assert_eq!((&fields[..10], &fields[10..]), (&[Ecn::Ect0; 10][..], &[Ecn::NotEct; 2][..]));
+    // Those after the trial prove nothing.
+    s.peer_writes(|p| p.sack(tsn(0).wrapping_sub(1), PEER_RWND, [(11, 12)], []));
+    assert_eq!(s.field_of_message(), Ecn::NotEct);
+    s.peer_acknowledges(tsn(5));
+    assert_eq!(s.field_of_message(), Ecn::Ect0);
+    s.peer_acknowledges(tsn(13));
+}
+
+/// DATA beside COOKIE ECHO cannot be marked, and its ACK proves nothing.
+#[test]
+fn the_ack_of_data_beside_cookie_echo_does_not_confirm_them() {
+    let mut s = Script::client_with(|_, association| association.extensions.ecn = true);
+    s.send(b"early");
+    s.take_init();
+    s.peer_writes(|p| {
+        p.init_ack(&peer_init(PEER_TAG), |params| {
+            answer_params(params);
+            params.push(&Param::EcnCapable);
+        })
+    });
+    expect_packet!(s, [CookieEcho(_), Data(_)]);
+    assert_eq!(s.endpoint.transmit_ecn(), Ecn::NotEct);
+    s.peer_sends([CookieAck]);
+    assert_eq!(s.field_of_message(), Ecn::Ect0);
+    s.peer_acknowledges(tsn(0));
+    let fields: Vec<_> = (0..10).map(|_| s.field_of_message()).collect();
+    assert_eq!((fields[8], fields[9]), (Ecn::Ect0, Ecn::NotEct));
+    s.peer_acknowledges(tsn(11));
+}
+
+/// A path may begin to drop them.
+#[test]
+fn after_two_timeouts_packets_may_not_be_marked_until_one_arrives_again() {
+    let mut s = both();
+    assert_eq!(s.field_of_message(), Ecn::Ect0);
+    s.peer_acknowledges(tsn(0));
+    assert_eq!(s.field_of_message(), Ecn::Ect0);
+    for field in [Ecn::Ect0, Ecn::NotEct] {
+        s.wait_for_packet();
+        assert_eq!(s.endpoint.transmit_ecn(), field);
+    }
+    s.peer_acknowledges(tsn(1));
+    assert_eq!(s.field_of_message(), Ecn::Ect0, "a trial");
+    s.peer_acknowledges(tsn(2));
+}
+
+/// RFC 9260 §7.2.3 sets the window to four packets at least, which may be more than it was.
+#[test]
+fn a_mark_never_raises_the_window() {
+    let mut s = both();
+    let cwnd = s.cwnd();
+    s.field_of_message();
+    s.peer_sends([Ecne { lowest_tsn: tsn(0) }]);
+    assert_eq!((s.cwnd(), s.marks()), (cwnd, (0, 1)));
+    s.peer_acknowledges(tsn(0));
 }
 
 /// Full packets leave no room for CWR, which then goes first in a packet of its own.

@@ -74,6 +74,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "cold",
     "two-paths",
     "fairness",
+    "fairness-queues",
     "mixed",
     "mixed-rivals",
     "bulk",

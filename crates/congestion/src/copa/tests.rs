@@ -429,3 +429,22 @@ fn a_round_without_samples_ends() {
     w.on_acked(retransmitted(at(3200), 100));
     assert_eq!(w.cwnd(), before * 7 / 10);
 }
+
+#[test]
+fn a_mark_reduces_the_window_of_each_algorithm() {
+    use CongestionControl::{Copa, Cubic, NewReno, PacedCubic, Rfc9260};
+    for control in [Rfc9260, NewReno, Cubic, PacedCubic, Copa] {
+        let mut window = window(control);
+        window.window.cwnd = 100 * PACKET;
+        // Copa leaves slow start at the first.
+        for _ in 0..2 {
+            let before = window.cwnd();
+            window.on_marked(before);
+            let share = window.cwnd() as f64 / before as f64;
+            assert!((0.49..0.75).contains(&share), "{control:?}: {share}");
+        }
+        window.window.cwnd = 2 * PACKET;
+        window.on_marked(PACKET);
+        assert!(window.cwnd() <= 2 * PACKET, "{control:?}");
+    }
+}

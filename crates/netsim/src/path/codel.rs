@@ -60,7 +60,7 @@ impl<T> Queue<T> {
 pub(super) struct Control {
     pub(super) target: Duration,
     pub(super) interval: Duration,
-    /// MAXPACKET: a queue of so many bytes behind the packet is none.
+    /// MAXPACKET: so many bytes behind the packet do not count as a queue.
     pub(super) max_packet: usize,
     pub(super) ecn: bool,
 }

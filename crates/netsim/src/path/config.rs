@@ -200,9 +200,9 @@ pub enum ConfigError {
     /// The interval of CoDel is zero.
     #[error("an interval of 0 drops every packet that waits: about the largest round-trip time")]
     ZeroInterval,
-    /// The quantum of FQ-CoDel is below [`FqCodel::MIN_QUANTUM`].
-    #[error("a quantum of {0} bytes is too small: at least 256")]
-    QuantumTooSmall(usize),
+    /// The quantum of FQ-CoDel is below [`FqCodel::MIN_QUANTUM`] or above [`FqCodel::MAX_QUANTUM`].
+    #[error("a quantum of {0} bytes: it lies between 256 and 1048576")]
+    Quantum(usize),
     /// The number of queues of FQ-CoDel is zero or above [`FqCodel::MAX_FLOWS`].
     #[error("{0} queues: the number lies between 1 and 65536")]
     NumberOfFlows(usize),
@@ -356,7 +356,9 @@ mod tests {
         assert_eq!(fq(zero), Err(ConfigError::ZeroInterval));
         let endless = FqCodel { target: Duration::MAX, ..default };
         assert_eq!(fq(endless), Err(ConfigError::DelayTooLong(Duration::MAX)));
-        assert_eq!(fq(FqCodel { quantum: 255, ..default }), Err(ConfigError::QuantumTooSmall(255)));
+        for quantum in [255, 1_048_577, usize::MAX] {
+            assert_eq!(fq(FqCodel { quantum, ..default }), Err(ConfigError::Quantum(quantum)));
+        }
         for flows in [0, 65_537] {
             assert_eq!(fq(FqCodel { flows, ..default }), Err(ConfigError::NumberOfFlows(flows)));
         }

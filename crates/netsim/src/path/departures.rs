@@ -15,7 +15,7 @@ const MAX_PACKET: usize = 1500;
 /// The queue has limited the packets already.
 const NO_LIMIT: QueueLimit = QueueLimit::Packets(usize::MAX);
 
-/// What was drawn and planned for a packet when it was offered.
+/// The random values and plans of a packet, made when it was offered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drawn {
     pub(super) packet: u64,
@@ -102,7 +102,7 @@ impl PathModel {
         let is_busy = self.queue.free_at() > now;
         let is_ecn_capable = ecn.is_capable();
         queue.push(flow, Queued { since: now, len, is_ecn_capable, value: drawn });
-        // A packet that is sent at once is none in the queue.
+        // A packet that is sent at once does not wait.
         while queue.exceeds(self.config.queue) && (is_busy || queue.depth().0 > 1) {
             queue.shed(dropped);
         }

@@ -67,7 +67,7 @@ impl<T> FairQueue<T> {
         (self.packets, self.bytes)
     }
 
-    /// When a link that has been idle may send the first packet; `None` if there is none.
+    /// When a link that has been idle may send the first packet; `None` without packets.
     pub(super) fn ready_at(&self) -> Option<Instant> {
         (self.packets > 0).then_some(self.ready_at)
     }
@@ -99,7 +99,8 @@ impl<T> FairQueue<T> {
 
     /// Drops half of the packets of the flow with the most bytes, from the head of its queue.
     pub(super) fn shed(&mut self, dropped: &mut Vec<T>) {
-        let fattest = self.flows.iter_mut().rev().max_by_key(|flow| flow.queue.bytes());
+        let fattest =
+            self.flows.iter_mut().rev().max_by_key(|flow| (flow.queue.bytes(), flow.queue.len()));
         let Some(Flow { queue, .. }) = fattest else { return };
         for _ in 0..queue.len().div_ceil(2).min(MAX_SHED) {
             let Some(packet) = queue.pop() else { return };

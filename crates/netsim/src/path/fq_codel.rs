@@ -18,7 +18,7 @@ pub struct FqCodel {
     /// The queueing delay up to which no packet is dropped (TARGET). Default 5 ms.
     #[serde(with = "units::duration")]
     pub target: Duration,
-    /// How long the delay must be above the target before a packet is dropped, and the base of the time between drops
+    /// The time for which the delay must be above the target before a packet is dropped, and the base of the time between drops
     /// (INTERVAL): about the largest round-trip time. Default 100 ms.
     #[serde(with = "units::duration")]
     pub interval: Duration,
@@ -45,6 +45,8 @@ impl Default for FqCodel {
 impl FqCodel {
     /// The smallest quantum, in bytes, as in Linux: with a smaller one, a packet takes many rounds.
     pub const MIN_QUANTUM: usize = 256;
+    /// The largest quantum, in bytes: a flow sends that many before the next.
+    pub const MAX_QUANTUM: usize = 1 << 20;
     /// The largest number of queues.
     pub const MAX_FLOWS: usize = 65_536;
 
@@ -56,8 +58,8 @@ impl FqCodel {
         if interval.is_zero() {
             return Err(ConfigError::ZeroInterval);
         }
-        if quantum < Self::MIN_QUANTUM {
-            return Err(ConfigError::QuantumTooSmall(quantum));
+        if !(Self::MIN_QUANTUM..=Self::MAX_QUANTUM).contains(&quantum) {
+            return Err(ConfigError::Quantum(quantum));
         }
         if !(1..=Self::MAX_FLOWS).contains(&flows) {
             return Err(ConfigError::NumberOfFlows(flows));

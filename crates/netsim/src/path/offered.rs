@@ -1,4 +1,4 @@
-//! What a path knows of a packet that is offered to it.
+//! The properties of a packet that is offered to a path.
 
 use std::net::{IpAddr, SocketAddr};
 

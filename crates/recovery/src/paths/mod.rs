@@ -214,6 +214,8 @@ pub struct Path {
     pub(crate) gate: Gate,
     /// Packets sent before give no RTT sample.
     samples_from: Instant,
+    /// Marks of units up to this one are answered by a reduction of the window.
+    pub(crate) marks_answered: u64,
     /// The measurements of the queue on this path, created once a thin stream that backs off by queueing
     /// delay was sent over it.
     pub(crate) queue: Option<Box<QueueSigns>>,
@@ -287,6 +289,7 @@ impl Path {
             counters: PathCounters::default(),
             gate: Gate::default(),
             samples_from: Instant::ZERO,
+            marks_answered: 0,
             queue: None,
             multipath: None,
         };

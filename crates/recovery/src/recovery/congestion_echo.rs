@@ -25,19 +25,34 @@ impl CongestionEcho {
         if state.groups.yields {
             state.paths[path].queue.get_or_insert_default().losses.on_marked();
         }
-        let is_answered = state.fast_recovery.recover().is_some_and(|recover| unit <= recover);
-        if !is_answered && !state.fast_recovery.is_on_path(path) {
-            // The reduction is no response to a loss: it is not undone.
-            spurious.iter_mut().for_each(|it| it.mark_unprovable(path));
-            state.reduce_window(path);
-            state.settle_gates();
-            state.trace_window(path, tracer);
-            state.begin_recovery();
-            loss.on_repaired(cumulative, next - 1);
-            if state.fast_recovery.on_acked(cumulative) {
-                loss.on_recovery_left(None);
-            }
+        // The reduction is no response to a loss, nor is that of a recovery in progress only one: neither is undone.
+        for it in spurious.iter_mut() {
+            it.mark_unprovable(path);
+            it.end_f_rto(path);
         }
-        Some(state.fast_recovery.recover().unwrap_or(unit))
+        let recover = state.fast_recovery.recover().unwrap_or_default();
+        let answered = state.paths[path].marks_answered.max(recover);
+        let reduced = if unit <= answered {
+            answered
+        } else if state.fast_recovery.is_on_path(path) {
+            unit
+        } else {
+            let flight_size = state.outstanding.bytes() - state.fast_recovery.beyond_window();
+            state.couple_windows();
+            state.paths[path].window.on_marked(flight_size);
+            state.trace_window(path, tracer);
+            if state.splits_fast_retransmit() {
+                state.begin_path_recovery(path);
+            } else {
+                state.begin_recovery();
+                loss.on_repaired(cumulative, next - 1);
+                if state.fast_recovery.on_acked(cumulative) {
+                    loss.on_recovery_left(None);
+                }
+            }
+            next - 1
+        };
+        state.paths[path].marks_answered = reduced;
+        Some(reduced)
     }
 }

@@ -59,7 +59,7 @@ fn receive(socket: &SockRef<'_>) -> io::Result<(u8, Ecn)> {
     Ok((unsafe { packet[0].assume_init() }, Ecn::from_bits(field)))
 }
 
-/// The fields of the next packets that `socket` receives, as many as `FIELDS`.
+/// The fields of the next packets that `socket` receives, one for each of `FIELDS`.
 async fn receive_all(socket: &Socket) -> Vec<(SocketAddr, Ecn)> {
     let (mut inbox, mut received) = (Inbox::default(), Vec::new());
     while received.len() < FIELDS.len() {

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use rexmit_core::{Instant, Route};
 use rexmit_recovery::{PathChange, RttSource, SetupEvent, T3Event};
 
+use super::ecn::CongestionNotification;
+use super::identity::unwrapped_initial_tsn;
 use super::replies::{Replies, ReportedError};
 use super::setup::{Setup, T1Expiry};
 use super::state::EchoedCookie;
@@ -91,7 +93,8 @@ impl Association {
             self.config.extensions.dynamic_addresses && peer.supports_asconf && self.auth.is_some();
         self.peer.adopt(peer, changes_addresses);
         self.asconf = None;
-        self.ecn = peer.uses_ecn.then(Box::default);
+        let first = unwrapped_initial_tsn(self.identity.local_initial_tsn);
+        self.ecn = peer.uses_ecn.then(|| Box::new(CongestionNotification::new(first)));
         let overhead = self.auth.as_ref().map_or(0, |auth| auth.overhead());
         self.out.limit_chunks(self.config.pmdcs() as usize - overhead);
     }

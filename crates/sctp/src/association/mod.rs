@@ -488,11 +488,9 @@ impl Association {
         }
         self.out.after_ack(cx, self.standing(), has_window && !outcome.is_stale);
         let is_ambiguous = outcome.has_acked_retransmitted || outcome.has_passed_abandoned;
-        if let Some(ecn) = &mut self.ecn
-            && outcome.newly_acked > 0
-            && !is_ambiguous
-        {
-            ecn.on_acknowledged();
+        if let Some(ecn) = &mut self.ecn {
+            let paths = if is_ambiguous { 0 } else { outcome.certain_paths };
+            ecn.on_acknowledged(self.out.recovery.outstanding().cumulative(), paths);
         }
         if has_window && is_ambiguous && !outcome.has_sampled {
             let has_abandoned = outcome.has_passed_abandoned;

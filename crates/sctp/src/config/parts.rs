@@ -188,7 +188,7 @@ config! {
         /// Whether to offer explicit congestion notification (RFC 3168, RFC 4960 appendix A): packets with data say that
         /// routers may mark them instead of dropping them, and a mark reduces the window as a loss does, and stops
         /// redundant copies. The driver of an endpoint must pass the ECN field of packets on
-        /// (`Machine::handle_input_with_ecn`, `transmit_ecn`), or the peer's packets are marked and nobody answers.
+        /// (`Machine::handle_input_with_ecn`, `transmit_ecn`), or nothing answers the marks of the peer's packets.
         /// Default true for `bulk`, `mixed` and the profiles whose names begin with `interactive`, otherwise false.
         pub ecn: bool,
         /// Whether to offer partial reliability (RFC 3758). Default true.

@@ -258,7 +258,7 @@ mod tests {
 
     const FIELDS: [Ecn; 5] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect0, Ecn::Ce, Ecn::Ect1];
 
-    /// The numbers and fields of the packets that arrive, as many as `FIELDS`.
+    /// The numbers and fields of the packets that arrive, one for each of `FIELDS`.
     fn receive(wire: &mut Wire) -> Vec<(u8, Ecn)> {
         let mut received = Vec::new();
         while received.len() < FIELDS.len() {

@@ -6,6 +6,7 @@ mod setup;
 use rexmit_core::trace::TraceEvent;
 use rexmit_core::{Ecn, Route};
 
+use super::ecn::DataSent;
 use super::state::AbortCause;
 use super::{Association, Context, Farewell, Ours, State};
 use crate::wire::{Cause, CausesWriter, PacketWriter, U16List, kind, param_kind};
@@ -191,7 +192,7 @@ impl Association {
             self.paths.write_heartbeats(cx, &self.out.recovery, path, &mut writer);
         }
         if is_held {
-            return self.finish_established(path, false, writer);
+            return self.finish_established(path, Ecn::NotEct, writer);
         }
         if path == self.paths.control() && self.reset.is_owed(&self.out.queue) {
             let rto = self.out.recovery.paths()[control].timer().rto();
@@ -211,31 +212,31 @@ impl Association {
                 self.silence.on_sent(cx.now, cx.around.starved);
             }
         }
-        let mut has_data = false;
+        let mut ecn = Ecn::NotEct;
         if sends_data {
             if let Some(ecn) = &mut self.ecn {
-                ecn.write_cwr(&mut writer);
+                ecn.write_cwr(cx.now, &mut writer);
             }
-            let control_len = writer.len();
-            self.write_data(cx, path, &mut writer);
-            has_data = writer.len() > control_len;
+            let data = self.write_data(cx, path, &mut writer);
+            if let (Some(own), Some(data)) = (&mut self.ecn, data) {
+                ecn = own.field_of(data);
+            }
             self.silence.on_sent(cx.now, cx.around.starved);
         }
-        self.finish_established(path, has_data, writer)
+        self.finish_established(path, ecn, writer)
     }
 
     fn finish_established(
         &mut self,
         path: u8,
-        has_data: bool,
+        ecn: Ecn,
         writer: PacketWriter<'_>,
     ) -> Option<(Route, Ecn)> {
         if writer.is_only_auth() {
             return None;
         }
         self.finish_packet(writer);
-        let ecn = self.ecn.as_mut().filter(|_| has_data).map(|ecn| ecn.field_with_data());
-        Some((self.paths.get(path).route, ecn.unwrap_or_default()))
+        Some((self.paths.get(path).route, ecn))
     }
 
     /// The path of the next packet, if there are control chunks to send. Replies take the path of their
@@ -260,7 +261,7 @@ impl Association {
         if path != self.paths.reply || !self.inbound.is_unacknowledged() {
             return false;
         }
-        let echo = self.ecn.as_ref().map_or(0, |ecn| ecn.echo_len());
+        let echo = self.ecn.as_ref().map_or(0, |ecn| ecn.echo_len() + ecn.answer_len());
         let acknowledgement = echo + crate::wire::sack_len(0, 0);
         writer.room() >= self.out.chunk_len(self.out.next_len(path)) + acknowledgement
     }
@@ -271,8 +272,14 @@ impl Association {
         self.state.on_chunk_sent(cx.now, rto);
     }
 
-    /// Fills the packet with DATA.
-    fn write_data(&mut self, cx: &mut Context<'_>, path: u8, writer: &mut PacketWriter<'_>) {
+    /// Fills the packet with DATA. Returns what was written; `None` if nothing was.
+    fn write_data(
+        &mut self,
+        cx: &mut Context<'_>,
+        path: u8,
+        writer: &mut PacketWriter<'_>,
+    ) -> Option<DataSent> {
+        let (control_len, first) = (writer.len(), self.out.recovery.outstanding().next_unit());
         let most = self.paths.sizes.packet_bytes(&self.config, path);
         let filled = self.out.write_data(cx, path, most, self.standing(), writer);
         if filled.has_new {
@@ -284,6 +291,10 @@ impl Association {
         if let Some(tsn) = filled.last_of_large {
             self.paths.sizes.on_large_sent(path, tsn);
         }
+        let recovery = &self.out.recovery;
+        let new = filled.has_new.then(|| (first, recovery.outstanding().next_unit() - 1));
+        let errors = recovery.paths()[path].reach().errors();
+        (writer.len() > control_len).then_some(DataSent { path, errors, new })
     }
 }
 
