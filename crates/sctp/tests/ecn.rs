@@ -275,6 +275,28 @@ fn a_late_ack_confirms_them_too() {
     s.peer_acknowledges(tsn(13));
 }
 
+/// The cumulative TSN passes the trial by retransmissions, and gap blocks report packets that may not be marked.
+#[test]
+fn gap_blocks_above_the_trial_do_not_confirm_it() {
+    let mut s = both();
+    for _ in 0..12 {
+        s.send(&[0; 300]);
+        expect_packet!(s, [Data(_)]);
+    }
+    let sent = s.wait_for_packet();
+    let retransmitted = sent.chunks().len() as u32;
+    assert_eq!(s.endpoint.transmit_ecn(), Ecn::NotEct);
+    s.peer_acknowledges(tsn(retransmitted - 1));
+    while s.poll_packet().is_some() {}
+    let gap = (11 - retransmitted + 1) as u16;
+    s.peer_writes(|p| p.sack(tsn(retransmitted - 1), PEER_RWND, [(gap, gap)], []));
+    while s.poll_packet().is_some() {}
+    s.send(b"hello");
+    s.wait_for_packet();
+    assert_eq!(s.endpoint.transmit_ecn(), Ecn::NotEct);
+    s.lose_until(s.now_ms() + 1);
+}
+
 /// DATA beside COOKIE ECHO cannot be marked, and its ACK proves nothing.
 #[test]
 fn the_ack_of_data_beside_cookie_echo_does_not_confirm_them() {

@@ -130,6 +130,9 @@ impl CongestionNotification {
     /// nothing of it was sent twice: bit `n` is path `n`.
     pub(super) fn on_acknowledged(&mut self, cumulative: u64, paths: u64) {
         let before = std::mem::replace(&mut self.cumulative, cumulative);
+        if before == cumulative {
+            return;
+        }
         for (path, passage) in self.passages.iter_mut().enumerate() {
             let is_answered = |(first, last)| first <= cumulative && before < last;
             passage.is_confirmed |=
