@@ -41,7 +41,7 @@ fn arguments_that_make_no_sense() {
     let fq_codel = [&listen[..], &["--fq-codel"]].concat();
     Rexmit::start(fq_codel, Vec::new()).end().assert_failed(2, "fq_codel needs a rate");
     let quantum = [&listen[..], &["--rate", "1mbit", "--fq-codel", "quantum 100"]].concat();
-    Rexmit::start(quantum, Vec::new()).end().assert_failed(2, "at least 256");
+    Rexmit::start(quantum, Vec::new()).end().assert_failed(2, "it lies between 256 and");
     run("perf send --to 127.0.0.1:9 --batch 1s").assert_failed(2, "at most 100ms");
     for command in ["perf recv --listen", "perf send --unencrypted --to"] {
         let wraps = format!("{command} 255.255.255.254:9 --addresses 3");
