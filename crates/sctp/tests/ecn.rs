@@ -164,6 +164,31 @@ fn a_reported_mark_reduces_the_window_once() {
     s.peer_acknowledges(tsn(4));
 }
 
+/// A fast retransmit that was spurious is undone, but not if a router has marked a packet meanwhile.
+#[test]
+fn a_mark_keeps_a_reduction_from_being_undone() {
+    for is_marked in [false, true] {
+        let mut s = script(|association| association.recovery = AssociationConfig::rr().recovery);
+        (0..8).for_each(|_| _ = s.send(&[0; 1204]));
+        while s.poll_packet().is_some() {}
+        for end in 2..=4 {
+            s.peer_writes(|p| p.sack(tsn(0).wrapping_sub(1), PEER_RWND, [(2, end)], []));
+            while s.poll_packet().is_some() {}
+        }
+        assert_eq!(s.statistics().recovery.fast_recoveries, 1);
+        if is_marked {
+            s.peer_sends([Ecne { lowest_tsn: tsn(4) }]);
+        }
+        s.peer_acknowledges(tsn(3));
+        while s.poll_packet().is_some() {}
+        s.peer_writes(|p| p.sack(tsn(3), PEER_RWND, [], [tsn(0)]));
+        while s.poll_packet().is_some() {}
+        let undone = s.statistics().recovery.spurious_events.undone;
+        assert_eq!(undone, u32::from(!is_marked), "marked: {is_marked}");
+        s.lose_until(s.now_ms() + 1);
+    }
+}
+
 /// The peer repeats its report until CWR arrives, a round trip later.
 #[test]
 fn cwr_is_repeated_once_per_round_trip() {

@@ -184,6 +184,15 @@ mod tests {
     }
 
     #[test]
+    fn packets_without_bytes_are_shed_too() {
+        let mut queue = queues(1514);
+        push(&mut queue, 1, 8, 0);
+        let mut dropped = Vec::new();
+        queue.shed(&mut dropped);
+        assert_eq!((dropped, queue.depth()), (vec![1; 4], (4, 0)));
+    }
+
+    #[test]
     fn flows_share_the_link_by_bytes_and_not_by_packets() {
         let mut queue = queues(1514);
         push(&mut queue, 1, 1000, 1500);

@@ -120,7 +120,7 @@ impl Tolerance {
     }
 }
 
-/// The most missing reports that the oldest unit can get: the number of packets sent after it; `u16::MAX` if there are none.
+/// The most missing reports that the oldest unit can get: the number of packets sent after it; `u16::MAX` without any.
 fn most_reports<P>(state: &State<P>) -> u16 {
     let outstanding = &state.outstanding;
     let oldest = outstanding.unit(outstanding.cumulative() + 1);

@@ -25,7 +25,7 @@ impl CongestionEcho {
         if state.groups.yields {
             state.paths[path].queue.get_or_insert_default().losses.on_marked();
         }
-        // The reduction is no response to a loss, nor is that of a recovery in progress only one: neither is undone.
+        // The mark calls for a reduction, even if that of a recovery in progress turns out to be spurious: it is not undone.
         for it in spurious.iter_mut() {
             it.mark_unprovable(path);
             it.end_f_rto(path);

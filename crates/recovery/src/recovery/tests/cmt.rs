@@ -1,5 +1,7 @@
 //! Several paths at once (Iyengar, Amer and Stewart 2006).
 
+use rexmit_core::trace::Tracer;
+
 use super::{FULL, Sender};
 use crate::{CmtConfig, PeerWindow};
 
@@ -90,6 +92,21 @@ fn later_units_of_the_same_path_report_a_loss() {
     s.ack(0, &[(2, 7)]);
     assert_eq!(s.next_lost(0), Some(super::BASE + 1));
     assert_eq!(s.recovery.statistics().fast_recoveries, 1);
+}
+
+/// A mark is answered by the path of its packet, once per window of data, whatever the other path does.
+#[test]
+fn a_mark_begins_a_recovery_of_its_path_alone() {
+    let mut s = sender(CmtConfig::ON);
+    s.push_over(0, &[FULL]); // 1
+    s.push_over(1, &[FULL]); // 2
+    let mut recoveries = |unit| {
+        let echo = crate::CongestionEcho { unit: super::BASE + unit };
+        let reduced = echo.answer(&mut s.recovery, &mut Tracer::off());
+        (reduced.is_some(), s.recovery.statistics().fast_recoveries)
+    };
+    let told = [2, 1, 2, 1, 3].map(&mut recoveries);
+    assert_eq!(told, [(true, 1), (true, 2), (true, 2), (true, 2), (false, 2)]);
 }
 
 /// Each path has a recovery of its own: a loss on the other one is another event, a second one on
