@@ -14,6 +14,9 @@
 //!
 //! Of an ordered stream, a late message makes those late that wait for it: ε is divided by how many are in flight.
 //!
+//! If a unit takes another path when it is sent again (`OtherPath`), that path's delay counts, and of those lost first, the share
+//! that it loses, too, as measured: in a burst of losses on the first path, a copy over the other one arrives.
+//!
 //! # The fate of the first transmission
 //! The share of losses is that of first transmissions. If no ACK came before a second transmission could be acknowledged, the first one
 //! or its ACK is lost. An ACK that comes when that of the second is due distinguishes them: it reports a duplicate, or not. If
@@ -37,7 +40,7 @@ use rexmit_core::Instant;
 
 pub use config::Deadline;
 use losses::Losses;
-use schedule::{Schedule, Wanted};
+use schedule::{Schedule, TimeLeft, Wanted};
 
 /// The number of intervals of which the longest is taken as the time between messages.
 const INTERVALS: usize = 8;
@@ -79,6 +82,30 @@ impl RoundTrip {
     }
 }
 
+/// The path that units take when they are sent again, if it is not that of the packet.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct OtherPath {
+    /// The round trip of that path.
+    pub rtt: RoundTrip,
+    /// The share that it loses of those packets whose data was just lost over the first path.
+    pub loss_after_loss: f64,
+}
+
+/// The path of a packet, and the one that its units take when they are sent again.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Ways {
+    /// The round trip of the path of the packet.
+    pub rtt: RoundTrip,
+    /// The other path; `None` if they stay on the same.
+    pub other: Option<OtherPath>,
+}
+
+impl From<RoundTrip> for Ways {
+    fn from(rtt: RoundTrip) -> Self {
+        Self { rtt, other: None }
+    }
+}
+
 /// The budget of copies, as shares of what is sent for the first time; infinite is no limit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Budget {
@@ -97,6 +124,8 @@ pub struct Copies {
     pub spacing: Duration,
     /// How much earlier each may be sent, in a packet with other copies.
     pub early: Duration,
+    /// Whether the copies take the other path, if there is one.
+    pub is_elsewhere: bool,
 }
 
 /// A new unit with a deadline.
@@ -123,6 +152,8 @@ struct Planned {
     sent_at: Instant,
     again_at: Option<Instant>,
     last_at: Instant,
+    /// After how long the first transmission has no ACK any more, if the second one takes another path.
+    first_timeout: Option<Duration>,
     /// The least time between two copies, bundled or not; `None` if the unit has no copies before a
     /// retransmission.
     copies_apart: Option<Duration>,
@@ -193,8 +224,8 @@ impl Planner {
         }
     }
 
-    /// `unit` is acknowledged for the first time; `is_reported`: a duplicate of it, too. Returns when it was sent if it was sent again, and the
-    /// ACK came before that could be answered.
+    /// `unit` is acknowledged for the first time; `is_reported`: a duplicate of it, too; `rtt` is that of its last path. Returns when it was
+    /// sent if it was sent again, and the ACK came before that could be answered.
     pub fn on_acked(
         &mut self,
         now: Instant,
@@ -204,12 +235,14 @@ impl Planner {
     ) -> Option<Instant> {
         let plans = self.0.as_mut()?;
         let of_silent = plans.lost_if_silent();
-        let &Planned { sent_at, again_at, .. } = plans.planned(unit)?;
+        let &Planned { sent_at, again_at, first_timeout, .. } = plans.planned(unit)?;
         let is_of_first = |rtt: RoundTrip, again: Instant| now - again < rtt.least;
         let is_in_time = |rtt: RoundTrip, again: Instant| now - again <= rtt.timeout;
         let outcome = match (again_at, rtt) {
             (None, _) => Outcome::Known(0.0),
-            (Some(again), Some(rtt)) if again - sent_at < rtt.timeout - rtt.least => {
+            (Some(again), Some(rtt))
+                if again - sent_at + rtt.least < first_timeout.unwrap_or(rtt.timeout) =>
+            {
                 Outcome::Unknown
             }
             (Some(again), Some(rtt)) if is_of_first(rtt, again) => Outcome::Known(0.0),
@@ -259,33 +292,33 @@ impl Planner {
         &mut self,
         now: Instant,
         new: NewPlanned,
-        rtt: Option<RoundTrip>,
+        ways: Option<Ways>,
         budget: Budget,
     ) -> Copies {
         let plans = self.0.get_or_insert_default();
         let NewPlanned { unit, due, is_ordered } = new;
         plans.note_interval(now);
-        let slack = slack(now, due, rtt);
         let late = due.deadline.late();
         let late_of_stream = if is_ordered { late / (1.0 + plans.beside) } else { late };
-        let losses = plans.losses;
-        let schedule = slack.zip(rtt).map(|(slack, rtt)| Schedule::of(slack, rtt, &losses));
+        let (losses, are_bursty) = (plans.losses, plans.losses.are_bursty());
+        let left = TimeLeft::of(now, due, ways);
+        let is_elsewhere = left.is_some_and(|left| left.other_loss.is_some());
+        let schedule = left.map(|left| Schedule { left, losses: &losses });
         let wanted = schedule.map_or(Wanted::ONE, |schedule| schedule.wanted(AIM * late_of_stream));
         let needed = plans.draw(&wanted);
-        if rtt.is_some_and(|rtt| !rtt.is_cold) {
+        // Bundled copies stay on the path of the first transmission, perhaps in the same burst of losses.
+        let is_bundled = !(is_elsewhere && are_bursty);
+        if ways.is_some_and(|ways| !ways.rtt.is_cold) {
+            let slack = slack(now, due, ways.map(|ways| ways.rtt)).filter(|_| is_bundled);
             let bundles = slack.map_or(0, |slack| plans.bundles_in(slack));
             let least = schedule
                 .map_or(1.0, |schedule| schedule.least_late(&wanted, f64::from(bundles), budget));
             plans.judge(least * late / late_of_stream, late);
         }
-        let copies = match schedule {
-            Some(schedule) if schedule.rounds == 0 => {
-                Copies::over(slack, needed - 1, plans.losses.are_bursty())
-            }
-            _ => Copies::default(),
-        };
-        let is_copied = schedule.is_some_and(|schedule| schedule.rounds == 0);
-        let apart = if plans.losses.are_bursty() { copies.spacing } else { Duration::ZERO };
+        let of_copies = left.filter(|left| left.rounds == 0);
+        let copies =
+            of_copies.map_or(Copies::default(), |left| left.copies(needed - 1, are_bursty));
+        let apart = if are_bursty { copies.spacing } else { Duration::ZERO };
         plans.units.push_back(Planned {
             unit,
             due,
@@ -295,7 +328,8 @@ impl Planner {
             sent_at: now,
             again_at: None,
             last_at: now,
-            copies_apart: is_copied.then_some(apart),
+            first_timeout: ways.and_then(|ways| ways.other.map(|_| ways.rtt.timeout)),
+            copies_apart: (of_copies.is_some() && is_bundled).then_some(apart),
             outcome: Outcome::Awaited,
         });
         copies
@@ -306,25 +340,24 @@ impl Planner {
         &mut self,
         now: Instant,
         unit: u64,
-        rtt: Option<RoundTrip>,
+        ways: Option<Ways>,
     ) -> Option<Copies> {
         let plans = self.0.as_mut()?;
         let are_bursty = plans.losses.are_bursty();
         let planned = plans.planned_mut(unit)?;
         planned.on_repeated(now);
-        let slack = slack(now, planned.due, rtt);
-        let has_round = slack.zip(rtt).is_some_and(|(slack, rtt)| rounds_in(slack, rtt) > 0);
-        let missing = if has_round { 0 } else { planned.missing() };
-        Some(Copies::over(slack, missing, are_bursty))
+        let left = TimeLeft::of(now, planned.due, ways).filter(|left| left.rounds == 0);
+        Some(left.map_or(Copies::default(), |left| left.copies(planned.missing(), are_bursty)))
     }
 
     /// Until when the retransmission of `unit`, whose ACK is late, waits for the ACK of a later one; `None` if it does not:
     /// that of an unordered unit, if as many rounds fit into the time after that as before.
-    pub fn waits_until(&self, now: Instant, unit: u64, rtt: Option<RoundTrip>) -> Option<Instant> {
-        let (plans, rtt) = (self.0.as_ref()?, rtt?);
+    pub fn waits_until(&self, now: Instant, unit: u64, ways: Option<Ways>) -> Option<Instant> {
+        let (plans, Ways { rtt, other }) = (self.0.as_ref()?, ways?);
         let planned = plans.planned(unit).filter(|planned| !planned.is_ordered)?;
-        let slack = slack(now, planned.due, Some(rtt))?;
-        let spare = slack - rtt.timeout * rounds_in(slack, rtt).into();
+        let again = other.map_or(rtt, |other| other.rtt);
+        let slack = slack(now, planned.due, Some(again))?;
+        let spare = slack - again.timeout * times(slack, again.timeout).into();
         let place = plans.units.partition_point(|other| other.unit <= unit);
         let mut later = plans.units.iter().skip(place);
         let next = match later.find(|other| other.sent_at > planned.last_at) {
@@ -422,24 +455,10 @@ impl Plans {
     }
 }
 
-impl Copies {
-    /// `count` copies, spread over most of `slack`, as timers are late; none without a slack. In bursts, none is sent early.
-    fn over(slack: Option<Duration>, count: u8, are_bursty: bool) -> Self {
-        let Some(slack) = slack.filter(|_| count > 0) else { return Self::default() };
-        let spacing = slack * 15 / 16 / u32::from(count);
-        let early = if are_bursty { Duration::ZERO } else { spacing / 2 };
-        Self { count, spacing, early }
-    }
-}
-
 /// The time until a packet must be sent to be in time; `None` if it is over, or the round trip is not known.
 fn slack(now: Instant, due: Due, rtt: Option<RoundTrip>) -> Option<Duration> {
     let latest = now + rtt?.one_way();
     (latest <= due.at).then(|| due.at - latest)
-}
-
-fn rounds_in(slack: Duration, rtt: RoundTrip) -> u8 {
-    times(slack, rtt.timeout)
 }
 
 fn times(slack: Duration, each: Duration) -> u8 {

@@ -69,6 +69,8 @@ struct Cusum {
 struct Pairs {
     count: f64,
     both_lost: f64,
+    /// How many both would be if losses were independent, by the share at that time.
+    expected: f64,
     /// The sum of the times between them, in seconds.
     apart: f64,
 }
@@ -116,13 +118,16 @@ impl Losses {
             return;
         }
         let millis = apart.as_millis().max(1).ilog2() as usize;
+        let share = self.share.min(MOST);
         let Some(pairs) = self.bins.get_mut(millis) else { return };
         pairs.count += first;
         pairs.both_lost += first * second;
+        pairs.expected += first * share;
         pairs.apart += first * apart.as_secs_f64();
         if pairs.count > PAIRS {
-            let Pairs { count, both_lost, apart } = *pairs;
-            *pairs = Pairs { count: count / 2.0, both_lost: both_lost / 2.0, apart: apart / 2.0 };
+            let sums =
+                [&mut pairs.count, &mut pairs.both_lost, &mut pairs.expected, &mut pairs.apart];
+            sums.into_iter().for_each(|sum| *sum /= 2.0);
         }
     }
 
@@ -168,11 +173,10 @@ impl Losses {
 
     /// How long bursts last: τ, in seconds; zero if losses are independent, as far as is known.
     fn burst(&self) -> f64 {
-        let p = self.share.min(MOST);
         let of = |pairs: &Pairs| {
-            let expected = pairs.count * p;
+            let expected = pairs.expected;
             let is_more = pairs.both_lost > expected + 4.0 * expected.sqrt() + 3.0;
-            let beyond = (pairs.both_lost / pairs.count - p) / (1.0 - p);
+            let beyond = (pairs.both_lost - expected) / (pairs.count - expected);
             let apart = pairs.apart / pairs.count;
             is_more.then(|| (pairs.count, apart / -beyond.min(0.99).ln()))
         };
@@ -242,6 +246,15 @@ mod tests {
             });
             assert!((0.95 * share..1.2 * share).contains(&found), "{found} at {share}");
         }
+    }
+
+    /// What was lost while the share was higher does not look like a burst when the share has fallen.
+    #[test]
+    fn after_a_fall_independent_losses_are_no_bursts() {
+        let mut losses = Losses::default();
+        send(&mut losses, 4000, 0.05, 0);
+        send(&mut losses, 200, 0.0, 0);
+        assert!(losses.share() < 0.01 && !losses.are_bursty(), "{losses:?}");
     }
 
     #[test]

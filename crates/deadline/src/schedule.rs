@@ -2,23 +2,76 @@
 
 use std::time::Duration;
 
+use rexmit_core::Instant;
+
 use super::losses::Losses;
-use super::{Budget, RoundTrip, rounds_in};
+use super::{Budget, Copies, Due, Ways, slack, times};
 
 /// Transmissions of a unit in time at most.
 pub(super) const MOST_TRANSMISSIONS: u8 = 8;
 /// Another transmission is worth its cost if it reduces the probability of being late to less than this part.
 const WORTH: f64 = 0.9;
 
-/// The times at which a unit may be transmitted again.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Schedule<'a> {
-    /// The time for copies: after the first transmission, or the last retransmission.
-    spare: Duration,
-    /// Retransmissions by the probe timer, and the time before each.
+/// The time that a deadline leaves for sending a unit again.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct TimeLeft {
+    /// Retransmissions by the probe timer that are in time, and the time between two.
     pub(super) rounds: u8,
     timeout: Duration,
-    losses: &'a Losses,
+    /// The time for copies: after the first transmission, or the last retransmission.
+    pub(super) spare: Duration,
+    /// The share that is lost, too, of what is sent again over another path, if it is.
+    pub(super) other_loss: Option<f64>,
+}
+
+impl TimeLeft {
+    /// What is left when a unit is sent `now` that is sent again no sooner than after a timeout; `None` if it is late already, or
+    /// the round trip is not known.
+    pub(super) fn of(now: Instant, due: Due, ways: Option<Ways>) -> Option<Self> {
+        let Ways { rtt, other } = ways?;
+        let slack_here = slack(now, due, Some(rtt))?;
+        let elsewhere =
+            other.and_then(|other| slack(now, due, Some(other.rtt)).map(|left| (other, left)));
+        let timeout = rtt.timeout;
+        Some(match (elsewhere, other) {
+            (Some((other, slack)), _) => {
+                let next = other.rtt.timeout;
+                let later = slack.checked_sub(timeout).map(|rest| (rest, times(rest, next)));
+                let rounds = later.map_or(0, |(_, rounds)| rounds.saturating_add(1));
+                let spare = later.map_or(slack, |(rest, rounds)| rest - next * rounds.into());
+                let other_loss = Some(other.loss_after_loss);
+                Self { rounds, timeout: next, spare, other_loss }
+            }
+            // Retransmissions take the other path, and would be late.
+            (None, Some(_)) => Self { rounds: 0, timeout, spare: slack_here, other_loss: None },
+            (None, None) => {
+                let rounds = times(slack_here, timeout);
+                let spare = slack_here - timeout * rounds.into();
+                Self { rounds, timeout, spare, other_loss: None }
+            }
+        })
+    }
+
+    /// `count` copies, spread over most of the time for them, as timers are late. In bursts, none is sent early.
+    pub(super) fn copies(&self, count: u8, are_bursty: bool) -> Copies {
+        if count == 0 {
+            return Copies::default();
+        }
+        let spacing = self.spacing(count);
+        let early = if are_bursty { Duration::ZERO } else { spacing / 2 };
+        Copies { count, spacing, early, is_elsewhere: self.other_loss.is_some() }
+    }
+
+    fn spacing(&self, copies: u8) -> Duration {
+        self.spare * 15 / 16 / u32::from(copies)
+    }
+}
+
+/// The times at which a unit may be transmitted again, and how likely it is lost then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Schedule<'a> {
+    pub(super) left: TimeLeft,
+    pub(super) losses: &'a Losses,
 }
 
 /// The transmissions that leave what may be late.
@@ -40,26 +93,28 @@ impl Wanted {
     }
 }
 
-impl<'a> Schedule<'a> {
-    pub(super) fn of(slack: Duration, rtt: RoundTrip, losses: &'a Losses) -> Self {
-        let rounds = rounds_in(slack, rtt);
-        Self { spare: slack - rtt.timeout * rounds.into(), rounds, timeout: rtt.timeout, losses }
-    }
-
+impl Schedule<'_> {
     /// The probability that this number of transmissions is lost.
     pub(super) fn late_after(&self, transmissions: u8) -> f64 {
         let again = transmissions.saturating_sub(1);
-        let alone = again.min(self.rounds);
+        let alone = again.min(self.left.rounds);
         let copies = again - alone;
         let mut late = self.losses.share();
         if alone > 0 {
-            late *= self.losses.share_after_loss(self.timeout).powi(alone.into());
+            late *= self.lost_again(alone, self.left.timeout);
         }
         if copies > 0 {
-            let apart = self.spare * 15 / 16 / u32::from(copies);
-            late *= self.losses.share_after_loss(apart).powi(copies.into());
+            late *= self.lost_again(copies, self.left.spacing(copies));
         }
         late
+    }
+
+    /// The probability that `count` transmissions, so far `apart`, are lost after one that was: the first of them over the other
+    /// path, if there is one.
+    fn lost_again(&self, count: u8, apart: Duration) -> f64 {
+        let after_loss = self.losses.share_after_loss(apart);
+        let first = self.left.other_loss.unwrap_or(after_loss);
+        first * after_loss.powi(i32::from(count) - 1)
     }
 
     /// The number of transmissions with which the share `late` is late; fewer if the last ones are not worth their cost.
@@ -82,8 +137,9 @@ impl<'a> Schedule<'a> {
     pub(super) fn least_late(&self, wanted: &Wanted, bundled: f64, budget: Budget) -> f64 {
         let Budget { packets, bytes } = budget;
         // Retransmissions are no copies, and copies beside them are needed for as many units as are lost.
-        let (sure, weight, bundled) = if self.rounds > 0 {
-            (1.0 + f64::from(self.rounds), self.losses.share().max(f64::MIN_POSITIVE), 0.0)
+        let rounds = self.left.rounds;
+        let (sure, weight, bundled) = if rounds > 0 {
+            (1.0 + f64::from(rounds), self.losses.share().max(f64::MIN_POSITIVE), 0.0)
         } else {
             (1.0, 1.0, bundled)
         };

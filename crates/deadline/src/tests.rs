@@ -36,9 +36,15 @@ fn after_losses(every: u64) -> Planner {
     planner
 }
 
+/// Of a message with 60 ms left, less than a round trip.
+fn schedule(planner: &Planner) -> Schedule<'_> {
+    let left = TimeLeft::of(at(0), due(0, 110, 0.5), Some(RTT.into())).expect("it is in time");
+    Schedule { left, losses: &plans(planner).losses }
+}
+
 /// The plan for copies that are sent at once, if `late` may be late.
 fn wanted(planner: &Planner, late: f64) -> Wanted {
-    Schedule::of(MS(60), RTT, &plans(planner).losses).wanted(AIM * late)
+    schedule(planner).wanted(AIM * late)
 }
 
 /// The mean copies that follow messages every `interval_ms`, none of which is acknowledged before the next.
@@ -47,7 +53,7 @@ fn mean_copies(planner: &mut Planner, interval_ms: u64, within_ms: u64, probabil
     let copies = (1..=MESSAGES).map(|unit| {
         let now_ms = 1000 + unit * interval_ms;
         let due = due(now_ms, within_ms, probability);
-        let copies = planner.on_new(at(now_ms), new(unit, due), Some(RTT), UNLIMITED);
+        let copies = planner.on_new(at(now_ms), new(unit, due), Some(RTT.into()), UNLIMITED);
         planner.clear();
         f64::from(copies.count)
     });
@@ -60,7 +66,7 @@ fn what_is_wanted_leaves_in_the_mean_what_may_be_late() {
     for (every, late) in [(20, 0.01), (20, 0.001), (100, 0.01), (1000, 0.01), (10, 1e-4)] {
         let planner = after_losses(every);
         let p = plans(&planner).losses.share();
-        let found = Schedule::of(MS(60), RTT, &plans(&planner).losses).wanted(late);
+        let found = schedule(&planner).wanted(late);
         let n: f64 = f64::from(found.transmissions);
         let left = p.powf(n) * (1.0 - found.share_of_one_more * (1.0 - p));
         assert!(left <= late + 1e-12, "{left} at {p} and {late}");
@@ -72,7 +78,7 @@ fn what_is_wanted_leaves_in_the_mean_what_may_be_late() {
         );
     }
     let planner = after_losses(2);
-    let found = Schedule::of(MS(60), RTT, &plans(&planner).losses).wanted(1e-6);
+    let found = schedule(&planner).wanted(1e-6);
     assert_eq!(found.mean(), f64::from(schedule::MOST_TRANSMISSIONS));
 }
 
@@ -89,7 +95,7 @@ fn without_time_for_an_ack_copies_follow_at_once() {
 #[test]
 fn copies_are_spread_over_the_time_that_the_deadline_leaves() {
     let mut planner = after_losses(10);
-    let copies = planner.on_new(at(0), new(1, due(0, 110, 0.99999)), Some(RTT), UNLIMITED);
+    let copies = planner.on_new(at(0), new(1, due(0, 110, 0.99999)), Some(RTT.into()), UNLIMITED);
     assert!(copies.count >= 3, "{copies:?}");
     let last = copies.spacing * copies.count.into();
     // 110 ms less a delay of 50 ms, and what the timeout allows for jitter.
@@ -101,38 +107,38 @@ fn with_time_for_a_round_trip_the_last_retransmission_has_the_copies() {
     for (within, rounds) in [(160, 1), (210, 1), (260, 2)] {
         let mut planner = after_losses(10);
         let due = due(0, within, 0.99999);
-        let copies = planner.on_new(at(0), new(1, due), Some(RTT), UNLIMITED);
+        let copies = planner.on_new(at(0), new(1, due), Some(RTT.into()), UNLIMITED);
         assert_eq!(copies.count, 0, "{within} ms");
         let needed = plans(&planner).units[0].needed;
         let counts = (1..=rounds).map(|round| {
             let now = at(0) + RTT.timeout * round;
-            planner.on_retransmitted(now, 1, Some(RTT)).expect("it has a deadline").count
+            planner.on_retransmitted(now, 1, Some(RTT.into())).expect("it has a deadline").count
         });
         let counts: Vec<u8> = counts.collect();
         let missing = needed - 1 - rounds as u8;
         assert!(missing > 0 && counts.iter().sum::<u8>() == missing, "{counts:?} of {needed}");
         assert_eq!(counts.last(), Some(&missing), "{within} ms");
-        let late = planner.on_retransmitted(at(250), 1, Some(RTT));
+        let late = planner.on_retransmitted(at(250), 1, Some(RTT.into()));
         assert_eq!(late.map(|copies| copies.count), Some(0), "the deadline is over");
     }
-    assert_eq!(after_losses(10).on_retransmitted(at(0), 1, Some(RTT)), None);
+    assert_eq!(after_losses(10).on_retransmitted(at(0), 1, Some(RTT.into())), None);
 }
 
 #[test]
 fn later_messages_carry_copies_until_there_are_enough() {
     let mut planner = after_losses(20);
-    planner.on_new(at(0), new(1, due(0, 110, 0.9999)), Some(RTT), UNLIMITED);
+    planner.on_new(at(0), new(1, due(0, 110, 0.9999)), Some(RTT.into()), UNLIMITED);
     let missing = planner.missing(1).expect("it has a deadline");
     assert!(missing >= 2);
     for left in (0..missing).rev() {
-        assert!(planner.is_bundling() && planner.wants_bundled(at(1), 1, Some(RTT)));
-        assert!(!planner.wants_bundled(at(80), 1, Some(RTT)), "it would be late");
+        assert!(planner.is_bundling() && planner.wants_bundled(at(1), 1, Some(RTT.into())));
+        assert!(!planner.wants_bundled(at(80), 1, Some(RTT.into())), "it would be late");
         planner.on_copied(at(1), 1);
         assert_eq!(planner.missing(1), Some(left));
     }
-    assert!(!planner.is_bundling() && !planner.wants_bundled(at(1), 1, Some(RTT)));
+    assert!(!planner.is_bundling() && !planner.wants_bundled(at(1), 1, Some(RTT.into())));
     // With time for a retransmission, nothing is copied before that.
-    planner.on_new(at(2), new(2, due(2, 210, 0.9999)), Some(RTT), UNLIMITED);
+    planner.on_new(at(2), new(2, due(2, 210, 0.9999)), Some(RTT.into()), UNLIMITED);
     assert!(!planner.wants_bundled(at(3), 2, Some(RTT)));
 }
 
@@ -142,21 +148,25 @@ fn later_messages_carry_copies_until_there_are_enough() {
 fn a_retransmission_waits_for_the_ack_of_the_next_message() {
     let mut planner = after_losses(20);
     let send = |planner: &mut Planner, unit, ms, within| {
-        planner.on_new(at(ms), new(unit, due(ms, within, 0.999)), Some(RTT), UNLIMITED);
+        planner.on_new(at(ms), new(unit, due(ms, within, 0.999)), Some(RTT.into()), UNLIMITED);
     };
     send(&mut planner, 1, 0, 210);
     send(&mut planner, 2, 50, 210);
-    assert_eq!(planner.waits_until(at(102), 1, Some(RTT)), Some(at(50) + RTT.timeout));
-    assert_eq!(planner.waits_until(at(152), 1, Some(RTT)), None, "it was due");
+    assert_eq!(planner.waits_until(at(102), 1, Some(RTT.into())), Some(at(50) + RTT.timeout));
+    assert_eq!(planner.waits_until(at(152), 1, Some(RTT.into())), None, "it was due");
     planner.on_acked(at(150), 2, false, Some(RTT));
-    assert_eq!(planner.waits_until(at(150), 1, Some(RTT)), None, "it has come");
+    assert_eq!(planner.waits_until(at(150), 1, Some(RTT.into())), None, "it has come");
     send(&mut planner, 3, 1000, 160);
     send(&mut planner, 4, 1050, 160);
-    assert_eq!(planner.waits_until(at(1102), 3, Some(RTT)), None, "the deadline is too near");
+    assert_eq!(
+        planner.waits_until(at(1102), 3, Some(RTT.into())),
+        None,
+        "the deadline is too near"
+    );
     let ordered = NewPlanned { is_ordered: true, ..new(5, due(2000, 210, 0.999)) };
-    planner.on_new(at(2000), ordered, Some(RTT), UNLIMITED);
+    planner.on_new(at(2000), ordered, Some(RTT.into()), UNLIMITED);
     send(&mut planner, 6, 2050, 210);
-    assert_eq!(planner.waits_until(at(2102), 5, Some(RTT)), None, "others wait for it");
+    assert_eq!(planner.waits_until(at(2102), 5, Some(RTT.into())), None, "others wait for it");
 }
 
 /// Losses in one round trip of a stream, so that all messages after one wait for it.
@@ -169,7 +179,7 @@ fn units_in_order_have_more_copies_the_more_wait_for_them() {
             planner.on_acked(now, unit.saturating_sub(10), false, Some(RTT));
             planner.on_cumulative(unit.saturating_sub(10));
             let new = NewPlanned { unit, due, is_ordered };
-            f64::from(planner.on_new(now, new, Some(RTT), UNLIMITED).count)
+            f64::from(planner.on_new(now, new, Some(RTT.into()), UNLIMITED).count)
         });
         copies.sum::<f64>() / 100.0
     };
@@ -182,7 +192,7 @@ fn units_in_order_have_more_copies_the_more_wait_for_them() {
 fn the_fate_of_the_original_is_known_from_the_ack_of_its_copy() {
     let fate = |acked_at, is_reported| {
         let mut planner = after_losses(20);
-        planner.on_new(at(0), new(1, due(0, 110, 0.99)), Some(RTT), UNLIMITED);
+        planner.on_new(at(0), new(1, due(0, 110, 0.99)), Some(RTT.into()), UNLIMITED);
         planner.on_copied(at(20), 1);
         planner.on_acked(at(acked_at), 1, is_reported, Some(RTT));
         plans(&planner).units[0].outcome
@@ -191,7 +201,7 @@ fn the_fate_of_the_original_is_known_from_the_ack_of_its_copy() {
     assert_eq!(fate(120, false), Outcome::Known(1.0));
     assert_eq!(fate(120, true), Outcome::Known(0.0));
     let mut planner = after_losses(20);
-    planner.on_new(at(0), new(1, due(0, 110, 0.99)), Some(RTT), UNLIMITED);
+    planner.on_new(at(0), new(1, due(0, 110, 0.99)), Some(RTT.into()), UNLIMITED);
     planner.on_copied(at(1), 1);
     planner.on_acked(at(100), 1, false, Some(RTT));
     assert_eq!(plans(&planner).units[0].outcome, Outcome::Unknown, "it may be of either");
@@ -205,7 +215,7 @@ fn a_deadline_that_cannot_be_met_is_reported_once() {
     let mut send = |within, percent| {
         let packets = if percent == 0 { f64::INFINITY } else { f64::from(percent) / 100.0 };
         let (due, budget) = (due(0, within, 0.999), Budget { packets, ..UNLIMITED });
-        planner.on_new(at(0), new(1, due), Some(RTT), budget);
+        planner.on_new(at(0), new(1, due), Some(RTT.into()), budget);
         planner.clear();
         planner.take_infeasible()
     };
@@ -228,4 +238,74 @@ fn units_are_forgotten_when_they_are_acknowledged() {
     assert_eq!(plans(&planner).units.len(), 10);
     planner.clear();
     assert!(!planner.is_any() && plans(&planner).intervals.len() <= INTERVALS);
+}
+
+/// Another path with this round trip, which loses this share of what the first one has just lost.
+fn ways(other_rtt_ms: u64, loss_after_loss: f64) -> Ways {
+    let (mean, timeout) = (MS(other_rtt_ms), MS(other_rtt_ms) + Duration::from_micros(1500));
+    let rtt = RoundTrip { is_cold: false, least: mean, mean, timeout };
+    Ways { rtt: RTT, other: Some(OtherPath { rtt, loss_after_loss }) }
+}
+
+/// Losses in bursts of 100 ms, for 5 % of the time.
+fn in_bursts() -> Planner {
+    let mut planner = Planner(Some(Box::default()));
+    let losses = &mut planner.0.as_mut().expect("it is new").losses;
+    for n in 0..8000 {
+        losses.on_fate(at(20 * n), f64::from(u8::from(n % 100 < 5)));
+    }
+    assert!(losses.are_bursty());
+    planner
+}
+
+/// A copy 8 ms later is lost in the same burst; over the other path it is not.
+#[test]
+fn in_bursts_copies_take_the_other_path_if_it_is_fast_enough() {
+    let copies = |ways: Ways| {
+        let mut planner = in_bursts();
+        let (mut copies, mut infeasible) = (Copies::default(), None);
+        for unit in 1..=20 {
+            let due = due(unit, 60, 0.99);
+            copies = planner.on_new(at(unit), new(unit, due), Some(ways), UNLIMITED);
+            infeasible = infeasible.or(planner.take_infeasible());
+            assert!(
+                !planner.is_bundling() || !copies.is_elsewhere,
+                "the next message is in the burst"
+            );
+        }
+        (copies.is_elsewhere, copies.count, infeasible.is_some())
+    };
+    assert_eq!(copies(RTT.into()).2, true, "one path cannot");
+    assert_eq!(copies(ways(60, 0.05)), (true, 1, false));
+    assert!(!copies(ways(140, 0.05)).0, "it would be late there");
+    assert!(copies(ways(60, 0.9)).2, "it fails at the same time");
+}
+
+/// After a timeout of 101.5 ms a retransmission over a path of 30 or 100 ms each way is in time, or not.
+#[test]
+fn retransmissions_have_the_delay_of_the_path_that_they_take() {
+    let rounds = |within, ways: Ways| {
+        TimeLeft::of(at(0), due(0, within, 0.999), Some(ways)).expect("it is in time").rounds
+    };
+    assert_eq!(rounds(140, RTT.into()), 0);
+    assert_eq!(rounds(140, ways(60, 0.05)), 1);
+    assert_eq!(rounds(190, RTT.into()), 1);
+    assert_eq!(rounds(190, ways(200, 0.05)), 0);
+    // The second one follows a timeout of the other path: 101.5 + 61.5 + 31.5 ms.
+    assert_eq!(rounds(196, ways(60, 0.05)), 2);
+    assert_eq!(rounds(194, ways(60, 0.05)), 1);
+}
+
+/// The ACK of a copy over a faster path may come before that of the original.
+#[test]
+fn an_ack_over_a_faster_path_does_not_show_that_the_original_was_lost() {
+    let fate = |other_rtt_ms, acked_at| {
+        let (mut planner, ways) = (after_losses(20), ways(other_rtt_ms, 0.05));
+        planner.on_new(at(0), new(1, due(0, 110, 0.99)), Some(ways), UNLIMITED);
+        planner.on_copied(at(20), 1);
+        planner.on_acked(at(acked_at), 1, false, ways.other.map(|other| other.rtt));
+        plans(&planner).units[0].outcome
+    };
+    assert_eq!(fate(60, 80), Outcome::Unknown);
+    assert_eq!(fate(100, 120), Outcome::Known(1.0));
 }

@@ -124,3 +124,42 @@ fn receivers_may_have_an_edge_and_background_flows_measure_goodput_only() {
     assert_eq!(of_background, ["back.goodput"]);
     assert!(outcome.quantities["back.goodput"] > 5e6);
 }
+
+/// Of 16,000 messages every 250 ms, the share that misses a deadline with this probability.
+fn late_share(profile: &str, within: &str, probability: f64, networks: [&str; 2]) -> f64 {
+    let outcome = run(
+        json!({
+            "duration": "4000s",
+            "network": { "forward": networks[0] },
+            "second_network": { "forward": networks[1] },
+            "thin": { "game": {
+                "traffic": "every 250ms fast 50ppm size 100",
+                "over": if profile == "interactive" { "first" } else { "both" },
+                "unordered": true,
+                "profile": profile,
+                "recovery": { "thin": { "deadline": { "within": within, "probability": probability } } },
+            } },
+        }),
+        1,
+    );
+    outcome.quantities["game.deadline.late_share"]
+}
+
+/// The deadline leaves 20 ms for a copy, and bursts of losses last 100 ms: over the same network it is lost, too, over the other
+/// one in 5 % of the cases.
+#[test]
+fn copies_for_a_deadline_take_the_other_network() {
+    let path = "delay 50ms loss burst 5% 100ms";
+    let [one, both] = ["interactive", "interactive-multipath"]
+        .map(|profile| late_share(profile, "70ms", 0.99, [path, path]));
+    assert!(one > 0.03, "{one} over one network");
+    assert!(both < 0.008, "{both} over both");
+}
+
+/// Copies do not take the other network if they would be late there. (With more losses new messages would take that network, whose tail is then shorter.)
+#[test]
+fn copies_for_a_deadline_stay_on_a_network_that_is_faster() {
+    let networks = ["delay 15ms loss 0.6%", "delay 100ms"];
+    let late = late_share("interactive-multipath", "40ms", 0.999, networks);
+    assert!(late < 0.003, "{late}");
+}

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use rexmit_core::Instant;
-use rexmit_deadline::RoundTrip;
+use rexmit_deadline::{OtherPath, RoundTrip, Ways};
 
 pub(crate) use rtt_samples::Round;
 use rtt_samples::{Micros, RttSamples};
@@ -212,6 +212,18 @@ impl ProbeTimer {
         let (is_cold, mean) = (probe.samples.is_cold(), probe.samples.mean());
         let timeout = if is_cold { mean + mean / COLD_PLAN_MARGIN } else { timeout? };
         Some(RoundTrip { is_cold, least: probe.rtt_lower_bound()?, mean, timeout })
+    }
+
+    /// The round trip of `path`, and what is known of the path that its units take when they are sent again.
+    pub(crate) fn ways<P>(&self, state: &State<P>, path: u8, group: u8) -> Option<Ways> {
+        let rtt = self.round_trip(state, path, group)?;
+        let again = state.copy_path(path);
+        let diversity = state.paths.diversity().filter(|_| again != path);
+        let other = diversity.map(|diversity| OtherPath {
+            rtt: self.round_trip(state, again, group).unwrap_or(rtt),
+            loss_after_loss: diversity.loss_after(path, again),
+        });
+        Some(Ways { rtt, other })
     }
 
     /// The shortest round trip of `path` that is remembered.

@@ -358,9 +358,9 @@ impl OpenPacket {
         let of_group =
             config.deadline.map(|deadline| Due { at: now + deadline.within(), deadline });
         let Some(due) = due.or(of_group).filter(|_| state.is_thin(group)) else { return };
-        let rtt = probe.round_trip(state, self.path, group);
+        let ways = probe.ways(state, self.path, group);
         let new = NewPlanned { unit, due, is_ordered };
-        let copies = plan.on_new(now, new, rtt, config.copy_budget.shares());
+        let copies = plan.on_new(now, new, ways, config.copy_budget.shares());
         if !probe.is_silent(self.path) {
             redundancy.plan(now, unit, copies, state);
         }
@@ -421,8 +421,8 @@ impl OpenPacket {
         let LossRecovery { state, redundancy, probe, plan, .. } = recovery;
         let is_lost = matches!(cause, SendCause::Probe | SendCause::FastRetransmit);
         let group = state.outstanding.unit(unit)?.group();
-        let rtt = if plan.is_any() { probe.round_trip(state, self.path, group) } else { None };
-        let planned = plan.on_retransmitted(now, unit, rtt).filter(|_| is_lost);
+        let ways = if plan.is_any() { probe.ways(state, self.path, group) } else { None };
+        let planned = plan.on_retransmitted(now, unit, ways).filter(|_| is_lost);
         if let Some(copies) = planned.filter(|_| !probe.is_silent(self.path)) {
             redundancy.plan(now, unit, copies, state);
         } else if is_lost && !probe.is_silent(self.path) && state.groups.has_delayed_copies() {

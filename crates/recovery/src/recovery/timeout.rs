@@ -212,7 +212,7 @@ impl<P> Expiry<'_, '_, '_, P> {
         }
         let until = |number| {
             let unit = state.outstanding.unit(number)?;
-            plan.waits_until(self.now, number, probe.round_trip(state, path, unit.group()))
+            plan.waits_until(self.now, number, probe.ways(state, path, unit.group()))
         };
         let units = state.outstanding.in_flight_in(packet);
         let all: Option<Vec<Instant>> = units.into_iter().map(until).collect();

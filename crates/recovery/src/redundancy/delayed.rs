@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::time::Duration;
 
 use rexmit_core::Instant;
+use rexmit_deadline::Copies;
 
 use crate::outstanding::PacketNumber;
 
@@ -18,11 +18,8 @@ pub(super) struct Planned {
     pub(super) unit: u64,
     /// The packet that contained the unit: no copy is needed if the unit was sent in another packet since.
     pub(super) packet: PacketNumber,
-    /// Copies that are to follow, and the time between two.
-    pub(super) left: u8,
-    pub(super) spacing: Duration,
-    /// How much earlier it may be sent beside another copy.
-    pub(super) early: Duration,
+    /// Copies that are to follow, at which distance, and how much earlier each of them and this one may be sent beside another copy.
+    pub(super) left: Copies,
 }
 
 /// The delayed copies of a path.
@@ -64,15 +61,10 @@ impl DelayedCopies {
         self.last.take_if(|(at, _)| *at <= now).map(|(_, units)| units)
     }
 
-    /// The next planned copy that is due.
-    pub(super) fn take_due(&mut self, now: Instant) -> Option<Planned> {
-        let is_due = self.planned.front().is_some_and(|planned| planned.at <= now);
-        if is_due { self.planned.pop_front() } else { None }
-    }
-
-    /// A planned copy that may be sent beside others now.
-    pub(super) fn take_early(&mut self, now: Instant) -> Option<Planned> {
-        let is_early = |planned: &Planned| planned.at - planned.early <= now;
-        self.planned.remove(self.planned.iter().position(is_early)?)
+    /// The next planned copy that is due, or that may be sent beside one that is ready.
+    pub(super) fn take_next(&mut self, now: Instant) -> Option<Planned> {
+        let has_ready = !self.ready.is_empty();
+        let is_next = |it: &Planned| it.at <= now || (has_ready && it.at - it.left.early <= now);
+        self.planned.remove(self.planned.iter().position(is_next)?)
     }
 }

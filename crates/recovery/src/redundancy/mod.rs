@@ -24,7 +24,6 @@ use delayed::{DelayedCopies, Planned};
 use rexmit_core::Instant;
 use rexmit_deadline::{Copies as CopyPlan, Planner};
 use std::ops::Range;
-use std::time::Duration;
 
 mod budget;
 mod delayed;
@@ -250,20 +249,21 @@ impl Redundancy {
             let copies = state.groups.config(group).delayed_copies.of_retransmissions;
             let Some(copies) = copies else { return };
             let (count, spacing) = (copies.copies.get().saturating_sub(standing), copies.interval);
-            self.plan(now, unit, CopyPlan { count, spacing, early: Duration::ZERO }, state);
+            let copies = CopyPlan { count, spacing, is_elsewhere: true, ..CopyPlan::default() };
+            self.plan(now, unit, copies, state);
         }
     }
 
     /// Plans `copies` of `unit`, if there are any.
     pub(crate) fn plan<P>(&mut self, now: Instant, unit: u64, copies: CopyPlan, state: &State<P>) {
-        let CopyPlan { count, spacing, early } = copies;
-        let (Some(u), Some(left)) = (state.outstanding.unit(unit), count.checked_sub(1)) else {
+        let (Some(u), Some(count)) = (state.outstanding.unit(unit), copies.count.checked_sub(1))
+        else {
             return;
         };
-        let delayed =
-            self.delayed.get_or_insert_with(state.copy_path(u.path), DelayedCopies::default);
-        let (at, packet) = (now + spacing, u.last().packet);
-        delayed.plan(Planned { at, unit, packet, left, spacing, early });
+        let path = if copies.is_elsewhere { state.copy_path(u.path) } else { u.path };
+        let delayed = self.delayed.get_or_insert_with(path, DelayedCopies::default);
+        let left = CopyPlan { count, ..copies };
+        delayed.plan(Planned { at: now + left.spacing, unit, packet: u.last().packet, left });
     }
 
     /// Called when a packet with these new units is sent over `path`: plans their copy in case no new data follows.
@@ -302,18 +302,11 @@ impl Redundancy {
             let Some(packet) = state.outstanding.unit(unit).map(|unit| unit.last().packet) else {
                 continue;
             };
-            let (left, none) = (0, Duration::ZERO);
-            let copy = Planned { at: now, unit, packet, left, spacing: none, early: none };
+            let copy = Planned { at: now, unit, packet, left: CopyPlan::default() };
             denied += self.ready_copy(path, copy, state);
         }
         while let Some(planned) =
-            self.delayed.get_mut(path).and_then(|delayed| delayed.take_due(now))
-        {
-            denied += self.ready_unless_bundled(now, path, planned, state, plan);
-        }
-        while self.has_ready(path)
-            && let Some(planned) =
-                self.delayed.get_mut(path).and_then(|delayed| delayed.take_early(now))
+            self.delayed.get_mut(path).and_then(|delayed| delayed.take_next(now))
         {
             denied += self.ready_unless_bundled(now, path, planned, state, plan);
         }
@@ -330,11 +323,10 @@ impl Redundancy {
         plan: &Planner,
     ) -> u64 {
         let missing = plan.missing(planned.unit).unwrap_or(u8::MAX);
-        if missing > planned.left {
+        if missing > planned.left.count {
             return self.ready_copy(path, planned, state);
         } else if is_awaited(&planned, state) {
-            let Planned { unit, spacing, early, .. } = planned;
-            self.plan(now, unit, CopyPlan { count: missing, spacing, early }, state);
+            self.plan(now, planned.unit, CopyPlan { count: missing, ..planned.left }, state);
         }
         0
     }
@@ -387,8 +379,7 @@ impl Redundancy {
     pub(crate) fn take_copy(&mut self, path: u8, unit: u64) -> Option<CopyPlan> {
         let ready = &mut self.delayed.get_mut(path)?.ready;
         let place = ready.iter().position(|planned| planned.unit == unit)?;
-        let Planned { left: count, spacing, early, .. } = ready.remove(place)?;
-        Some(CopyPlan { count, spacing, early })
+        ready.remove(place).map(|planned| planned.left)
     }
 
     /// Called when a copy of `unit` is sent, and the copies in `left` are to follow.

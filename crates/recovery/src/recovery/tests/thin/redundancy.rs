@@ -208,7 +208,8 @@ fn copies_in_a_packet_that_is_not_sent_were_never_made() {
 fn plan_copies(s: &mut Sender, unit: u64, count: u8) {
     let LossRecovery { redundancy, state, .. } = &mut s.recovery;
     let spacing = Duration::from_millis(10);
-    let copies = rexmit_deadline::Copies { count, spacing, early: Duration::ZERO };
+    let copies =
+        rexmit_deadline::Copies { count, spacing, early: Duration::ZERO, is_elsewhere: true };
     redundancy.plan(s.now, unit, copies, state);
 }
 
