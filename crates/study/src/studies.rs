@@ -73,6 +73,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "outages",
     "cold",
     "two-paths",
+    "deadlines",
     "fairness",
     "fairness-queues",
     "mixed",
@@ -81,6 +82,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "kernel-grid",
     "kernel-tcp",
     "kernel-beside",
+    "fairness-kernel",
 ];
 
 /// The name that stands for the studies of all papers.
