@@ -58,12 +58,40 @@ pub(crate) struct Socket {
 impl Socket {
     /// A UDP socket. An IPv6 wildcard address accepts IPv4, too.
     pub(crate) fn bind_udp(address: SocketAddr) -> io::Result<Self> {
+        Self::bind(Self::new_udp(address)?, address, Kind::Udp)
+    }
+
+    fn new_udp(address: SocketAddr) -> io::Result<socket2::Socket> {
         let domain = Domain::for_address(address);
         let socket = socket2::Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
         if address.is_ipv6() {
             socket.set_only_v6(!address.ip().is_unspecified())?;
         }
-        Self::bind(socket, address, Kind::Udp)
+        Ok(socket)
+    }
+
+    /// Several UDP sockets at one address. `program` says for each packet which of them receives it. It is refused if another
+    /// socket is at the address.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn bind_group(
+        address: SocketAddr,
+        count: usize,
+        program: &[libc::sock_filter],
+    ) -> io::Result<Vec<Self>> {
+        // The sockets of a group would share the address with another group of the same user.
+        let mut address = Self::bind_udp(address)?.local;
+        let mut sockets = Vec::new();
+        for _ in 0..count {
+            let socket = Self::new_udp(address)?;
+            socket.set_reuse_port(true)?;
+            let socket = Self::bind(socket, address, Kind::Udp)?;
+            address = socket.local;
+            sockets.push(socket);
+        }
+        if let Some(first) = sockets.first() {
+            steer(first, program)?;
+        }
+        Ok(sockets)
     }
 
     /// A raw socket that receives the SCTP packets to `sctp_port`.
@@ -216,6 +244,20 @@ impl Socket {
             Kind::RawV6 { sctp_port } => for_port(received, sctp_port),
         }
     }
+}
+
+/// Has `program` choose the socket of each packet, for all sockets at the address of `socket`.
+#[cfg(target_os = "linux")]
+pub(crate) fn steer(socket: &Socket, program: &[libc::sock_filter]) -> io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+    let len = u16::try_from(program.len()).map_err(io::Error::other)?;
+    let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
+    let (value, size) = ((&raw const program).cast(), size_of_val(&program) as libc::socklen_t);
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF);
+    // SAFETY: the kernel reads `size` bytes at `value`, which are those of `program`, and its `len` instructions, which it
+    // does not change.
+    let result = unsafe { libc::setsockopt(socket.io.as_raw_fd(), level, option, value, size) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Whether no interface of this machine has the address.
