@@ -30,6 +30,7 @@ mod lifecycle;
 mod listen;
 mod protocol;
 mod refusals;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has several shards"))]
 mod shards;
 mod state;
 mod statistics;
@@ -187,7 +188,7 @@ impl Endpoint {
             state.incoming.max_waiting = part(ACCEPT_BACKLOG, index, count);
             state.shard = members.as_ref().and_then(|members| members.get(index).cloned());
             state.want_sizes(&config.association);
-            all.push(Arc::new(Shared::with_notify(state, Arc::clone(&changed))));
+            all.push(Arc::new(Shared::new(state, Arc::clone(&changed))));
         }
         for shared in &all {
             tokio::spawn(Driver::new(Arc::clone(shared), Inbox::default()).run());

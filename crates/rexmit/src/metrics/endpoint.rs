@@ -18,7 +18,8 @@ pub(crate) struct EndpointMetrics {
     pub(crate) statistics: EndpointStatistics,
     /// Associations that have not ended.
     pub(crate) open: usize,
-    /// Those of each shard, with its number in the endpoint, after that of the endpoint if there are several.
+    /// Shards with their associations that have not ended: the number of the shard, after that of the endpoint if there are
+    /// several.
     pub(crate) open_by_shard: Vec<(String, usize)>,
     /// The associations that are shown.
     pub(crate) associations: Vec<AssociationMetrics>,

@@ -16,12 +16,8 @@ pub(crate) struct Shared<S> {
 }
 
 impl<S: Served> Shared<S> {
-    pub(crate) fn new(state: S) -> Self {
-        Self::with_notify(state, Arc::default())
-    }
-
-    /// As [`new`](Self::new), with a notification that several have in common.
-    pub(crate) fn with_notify(state: S, changed: Arc<Notify>) -> Self {
+    /// Several may have the notification `changed` in common.
+    pub(crate) fn new(state: S, changed: Arc<Notify>) -> Self {
         Self { state: Mutex::new(state), changed }
     }
 

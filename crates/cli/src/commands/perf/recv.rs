@@ -18,7 +18,7 @@ use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::metrics::MetricsOption;
 use crate::output::Format;
-use crate::signals::{Signals, block_on};
+use crate::signals::{Signals, block_on_threads};
 use crate::transport::Transport;
 use crate::values::{self, Host};
 
@@ -43,7 +43,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "locals",
           value_parser = values::addresses())]
     addresses: u32,
-    /// Sockets at each address, each with a task of its own, to use so many processors (Linux). Associations are spread
+    /// Sockets at each address, each with a task of its own, and as many threads, to use so many processors (Linux). Associations are spread
     /// over them by the addresses of the senders. With metrics, rexmit_shard_associations is the number on each.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::shards())]
     shards: usize,
@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         Some(path) => Box::new(create(path)?),
         None => Box::new(io::sink()),
     };
-    let received = block_on(async {
+    let received = block_on_threads(*shards, async {
         let signals = Signals::new()?;
         let first = listen.local()?;
         if *addresses > 1 && first.port() == 0 {
