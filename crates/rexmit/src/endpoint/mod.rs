@@ -24,6 +24,7 @@ mod encrypted;
 mod entry;
 #[cfg(all(feature = "netlink", target_os = "linux"))]
 mod following;
+mod group;
 #[cfg(feature = "dtls")]
 mod handshakes;
 mod lifecycle;
@@ -55,9 +56,10 @@ use crate::socket::{Inbox, Socket, is_foreign};
 use crate::turns::Driver;
 use crate::{BindError, ConnectError};
 pub(crate) use entry::{Established, Recipients};
+use group::Shards;
 use protocol::Protocol;
 use refusals::{Watch, first_of, refused};
-use shards::{Member, ShardSink, Shards, Steering, part};
+use shards::{Member, ShardSink, Steering, part};
 use state::State;
 pub(crate) use state::{Received, Shared};
 pub use statistics::{ACCEPT_BACKLOG, EndpointStatistics};
@@ -630,5 +632,44 @@ mod tests {
         server.stop_accepting();
         assert!(server.shards.first().lock().associations.is_empty());
         assert_eq!(server.statistics().not_accepted, 0);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn each_shard_has_its_part_of_the_backlog() {
+        let config = EndpointConfig::default().accept(true).shards(3);
+        let any = "127.0.0.1:0".parse().unwrap();
+        let endpoint = Endpoint::bind_unencrypted(any, config).unwrap();
+        let parts = endpoint.shards.all().iter().map(|it| it.lock().incoming.max_waiting);
+        assert_eq!(parts.collect::<Vec<_>>(), [342, 341, 341]);
+    }
+
+    /// As with a batch of several associations, which the kernel delivers to one socket as a whole.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn packets_that_arrive_at_another_shard_are_handed_over() {
+        let any = "127.0.0.1:0".parse().unwrap();
+        let config = EndpointConfig::default().accept(true).shards(5);
+        let server = Endpoint::bind_unencrypted(any, config).unwrap();
+        let first = server.shards.first().lock().socket.clone().unwrap();
+        // "Return 1": all packets go to the second socket.
+        let second = [libc::sock_filter { code: 6, jt: 0, jf: 0, k: 1 }];
+        crate::socket::steer(&first, &second).unwrap();
+        let mut kept = Vec::new();
+        for _ in 0..40 {
+            let client = Endpoint::bind_unencrypted(any, EndpointConfig::default()).unwrap();
+            let connecting = client.connect(server.local_addr(), 5000);
+            let both = async { tokio::join!(connecting, server.accept()) };
+            let (ours, theirs) = tokio::time::timeout(std::time::Duration::from_secs(60), both)
+                .await
+                .expect("it takes too long");
+            let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
+            ours.stream(0).send("message").await.unwrap();
+            assert_eq!(theirs.recv().await.unwrap().payload, "message");
+            kept.push((client, ours, theirs));
+        }
+        let counts = server.association_counts();
+        assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
+        assert!(server.statistics().packets_redirected > 100);
     }
 }

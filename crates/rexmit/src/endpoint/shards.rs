@@ -15,9 +15,8 @@ use std::task::Waker;
 
 use rexmit_core::trace::{TraceEvent, TraceSink};
 use rexmit_core::{Ecn, Instant, Route};
-use rexmit_sctp::{AssociationId, EndpointConfig};
+use rexmit_sctp::EndpointConfig;
 
-use super::state::Shared;
 use crate::socket::Report;
 
 /// The most packets and reports that wait for a shard after others have received them; further ones are dropped, as in a full
@@ -270,40 +269,6 @@ fn lock(inbox: &Mutex<Inbox>) -> MutexGuard<'_, Inbox> {
     inbox.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The shards of an endpoint: one or more.
-#[derive(Clone)]
-pub(super) struct Shards {
-    all: Arc<[Arc<Shared>]>,
-    /// With several shards.
-    steering: Option<Steering>,
-}
-
-impl Shards {
-    /// At least one shard; `steering` is that of their sockets.
-    pub(super) fn new(all: Vec<Arc<Shared>>, steering: Option<Steering>) -> Self {
-        Self { all: all.into(), steering }
-    }
-
-    pub(super) fn all(&self) -> &[Arc<Shared>] {
-        &self.all
-    }
-
-    /// The shard that answers for what all have in common.
-    pub(super) fn first(&self) -> &Arc<Shared> {
-        &self.all[0]
-    }
-
-    pub(super) fn are_several(&self) -> bool {
-        self.all.len() > 1
-    }
-
-    /// The shard on which an association with `remote` is begun.
-    pub(super) fn home(&self, remote: Option<SocketAddr>) -> &Arc<Shared> {
-        let index = self.steering.zip(remote).map_or(0, |(it, remote)| it.home(remote));
-        &self.all[index]
-    }
-}
-
 /// A part of `limit` for shard `index` of `count`: the parts of all add up to it.
 pub(super) const fn part(limit: usize, index: usize, count: usize) -> usize {
     limit / count + (index < limit % count) as usize
@@ -338,21 +303,13 @@ impl TraceSink for ShardSink {
     }
 }
 
-impl super::state::State {
-    /// The number of an association in trace events and metrics, which is unique in the endpoint.
-    pub(crate) fn number(&self, id: AssociationId) -> u32 {
-        self.shard.as_ref().map_or(id.index(), |it| it.number(id.index()))
-    }
-}
-
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::net::UdpSocket;
     use std::time::Duration;
 
-    use super::super::Endpoint;
     use super::*;
-    use crate::socket::{self, Socket};
+    use crate::socket::Socket;
 
     const COUNT: usize = 5;
 
@@ -446,15 +403,6 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn each_shard_has_its_part_of_the_backlog() {
-        let config = EndpointConfig::default().accept(true).shards(3);
-        let any = "127.0.0.1:0".parse().unwrap();
-        let endpoint = Endpoint::bind_unencrypted(any, config).unwrap();
-        let parts = endpoint.shards.all().iter().map(|it| it.lock().incoming.max_waiting);
-        assert_eq!(parts.collect::<Vec<_>>(), [342, 341, 341]);
-    }
-
     #[test]
     fn no_more_waits_for_a_shard_than_the_limit() {
         let members = Member::all(Steering::new(2, true).unwrap());
@@ -467,33 +415,5 @@ mod tests {
         }
         assert_eq!(members[1].take_handed().len(), MAX_HANDED_OVER);
         assert_eq!(members[0].take_handed().len(), 0);
-    }
-
-    /// As with a batch of several associations, which the kernel delivers to one socket as a whole.
-    #[tokio::test]
-    async fn packets_that_arrive_at_another_shard_are_handed_over() {
-        let any = "127.0.0.1:0".parse().unwrap();
-        let config = EndpointConfig::default().accept(true).shards(COUNT);
-        let server = Endpoint::bind_unencrypted(any, config).unwrap();
-        let first = server.shards.first().lock().socket.clone().unwrap();
-        // "Return 1": all packets go to the second socket.
-        let second = [libc::sock_filter { code: 6, jt: 0, jf: 0, k: 1 }];
-        socket::steer(&first, &second).unwrap();
-        let mut kept = Vec::new();
-        for _ in 0..40 {
-            let client = Endpoint::bind_unencrypted(any, EndpointConfig::default()).unwrap();
-            let connecting = client.connect(server.local_addr(), 5000);
-            let both = async { tokio::join!(connecting, server.accept()) };
-            let (ours, theirs) = tokio::time::timeout(Duration::from_secs(60), both)
-                .await
-                .expect("it takes too long");
-            let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
-            ours.stream(0).send("message").await.unwrap();
-            assert_eq!(theirs.recv().await.unwrap().payload, "message");
-            kept.push((client, ours, theirs));
-        }
-        let counts = server.association_counts();
-        assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
-        assert!(server.statistics().packets_redirected > 100);
     }
 }

@@ -263,6 +263,11 @@ impl State {
         }
     }
 
+    /// The number of an association in trace events and metrics, which is unique in the endpoint.
+    pub(crate) fn number(&self, id: AssociationId) -> u32 {
+        self.shard.as_ref().map_or(id.index(), |it| it.number(id.index()))
+    }
+
     /// The counters of an association, final if it has ended.
     pub(crate) fn association_statistics(&self, id: AssociationId) -> AssociationStatistics {
         let at_end = self.associations.get(&id).and_then(|entry| entry.statistics.as_deref());
