@@ -97,7 +97,9 @@ mod program {
         BPF_RSH, BPF_ST, BPF_W, BPF_X, sock_filter,
     };
 
-    use super::{ABORT, COMMON_HEADER_LEN, SHUTDOWN_COMPLETE, Steering, T_BIT, TAG_AT};
+    use crate::endpoint::shards::{
+        ABORT, COMMON_HEADER_LEN, SHUTDOWN_COMPLETE, Steering, T_BIT, TAG_AT,
+    };
 
     /// The offset that stands for the IP header (`SKF_NET_OFF`).
     pub(super) const NETWORK: u32 = libc::SKF_NET_OFF as u32;
