@@ -1,7 +1,7 @@
 # rexmit: everything a person or CI does, each behind one word. `make help` lists them.
 CARGO ?= cargo
 SEEDS ?= 3000
-PUBLISHED = rexmit-core rexmit-qlog rexmit-congestion rexmit-deadline rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
+PUBLISHED = rexmit-core rexmit-udp rexmit-qlog rexmit-congestion rexmit-deadline rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
 
 .PHONY: help demo web-demo test test-long test-loaded golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint deny package semver setup install install-c clean
 

@@ -199,7 +199,7 @@ fn no_circle_of_imports_has_more_than_three_files() {
         let folder = entry.expect("a readable folder").path();
         let name = folder.file_name().and_then(|name| name.to_str()).expect("a name in UTF-8");
         let own = Crate::of_folder(&folder.join("src"));
-        assert!(own.modules.len() > 2, "{name} has no sources");
+        assert!(!own.modules.is_empty(), "{name} has no sources");
         for circle in own.circles().iter().filter(|circle| circle.len() > MOST) {
             wrong.push(format!("{name}: {} files: {}", circle.len(), words(circle)));
         }

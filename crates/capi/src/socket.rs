@@ -6,9 +6,9 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rexmit_core::{Ecn, Instant, Machine, Route};
 use rexmit_dtls::MaybeEncrypted;
+use rexmit_udp::{EcnCodepoint, RecvMeta, Transmit, UdpState};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
@@ -41,8 +41,7 @@ struct Batch {
 #[derive(Debug)]
 pub(crate) struct Socket {
     io: UdpSocket,
-    state: UdpSocketState,
-    max_segments: usize,
+    state: UdpState,
     local: SocketAddr,
     epoll: OwnedFd,
     timer: OwnedFd,
@@ -61,16 +60,14 @@ impl Socket {
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
         let io = UdpSocket::bind(address)?;
         io.set_nonblocking(true)?;
-        let state = new_state(&io)?;
-        let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER_BYTES);
-        let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER_BYTES);
+        let state = UdpState::new(&io)?;
+        state.request_buffers(&io, SOCKET_BUFFER_BYTES);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         epoll::add(&epoll, &io, EventData::new_u64(0), EventFlags::IN)?;
         epoll::add(&epoll, &timer, EventData::new_u64(1), EventFlags::IN)?;
         Ok(Self {
-            max_segments: state.max_gso_segments(),
             local: io.local_addr()?,
             io,
             state,
@@ -124,7 +121,7 @@ impl Socket {
     fn receive(&mut self, sctp: &mut MaybeEncrypted, now: Instant) -> io::Result<bool> {
         let mut meta = [RecvMeta::default()];
         let mut buffers = [IoSliceMut::new(&mut self.buffer)];
-        match self.state.recv((&self.io).into(), &mut buffers, &mut meta) {
+        match self.state.recv(&self.io, &mut buffers, &mut meta) {
             Ok(0) => return Ok(false),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
@@ -167,7 +164,7 @@ impl Socket {
 
     /// Adds the packet to the batch, if it has room for it.
     fn append(&mut self, route: Route, ecn: Ecn) -> bool {
-        let (packet, max_segments) = (&self.packet, self.max_segments);
+        let (packet, max_segments) = (&self.packet, self.state.max_segments());
         let Some(batch) = self.batches.back_mut() else { return false };
         let has_room = batch.route == route
             && batch.ecn == ecn
@@ -221,13 +218,7 @@ impl Socket {
             segment_size: Some(batch.segment_bytes),
             src_ip: has_source.then_some(source),
         };
-        let result = self.state.try_send((&self.io).into(), &transmit);
-        if result.as_ref().is_err_and(ends_ecn)
-            && let Ok(state) = new_state(&self.io)
-        {
-            self.state = state;
-        }
-        result
+        self.state.try_send(&self.io, &transmit)
     }
 
     /// Makes `epoll` wait for room in the socket's buffer, or stop waiting.
@@ -258,24 +249,6 @@ impl Socket {
     }
 }
 
-/// The library's state for a socket, with the socket's options set.
-fn new_state(socket: &UdpSocket) -> io::Result<UdpSocketState> {
-    let state = UdpSocketState::new(socket.into())?;
-    // The library enables time stamps, with which the control messages of a coalesced batch do not fit into its buffer: the
-    // ECN field would be missing.
-    let off: libc::c_int = 0;
-    let (value, len) = ((&raw const off).cast(), size_of::<libc::c_int>() as libc::socklen_t);
-    let (level, option) = (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS);
-    // SAFETY: the kernel reads `len` bytes at `value`, which are those of `off`.
-    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value, len) };
-    if result == 0 { Ok(state) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Whether the library sends no ECN field over IPv4 after this error, to any destination, unless its state is replaced.
-fn ends_ecn(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO))
-}
-
 fn is_of_one_destination(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, ConnectionReset, HostUnreachable, NetworkUnreachable};
     matches!(
@@ -293,7 +266,7 @@ mod tests {
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut socket = Socket::bind(local).unwrap();
         let receiver = UdpSocket::bind(local).unwrap();
-        let state = new_state(&receiver).unwrap();
+        let state = UdpState::new(&receiver).unwrap();
         let route = Route { local, remote: receiver.local_addr().unwrap() };
         let bytes = vec![0; 100];
         socket.batches.push_back(Batch { route, ecn: Ecn::Ect0, segment_bytes: 100, bytes });
@@ -307,7 +280,7 @@ mod tests {
         while received < 200 {
             let (mut buffer, mut meta) = ([0; 1000], [RecvMeta::default()]);
             let mut buffers = [IoSliceMut::new(&mut buffer)];
-            state.recv((&receiver).into(), &mut buffers, &mut meta).unwrap();
+            state.recv(&receiver, &mut buffers, &mut meta).unwrap();
             assert_eq!(meta[0].ecn, Some(EcnCodepoint::Ect0));
             received += meta[0].len;
         }

@@ -102,6 +102,18 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> R
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(future)
 }
 
+/// As [`block_on`], with `threads` for the tasks if there are several.
+pub(crate) fn block_on_threads<T>(
+    threads: usize,
+    future: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    if threads == 1 {
+        return block_on(future);
+    }
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(threads).enable_all().build()?.block_on(future)
+}
+
 /// Waits for `duration`, or forever if it is `None`.
 pub(crate) async fn after(duration: Option<Duration>) {
     match duration {

@@ -87,15 +87,16 @@ impl Transport {
         address: SocketAddr,
         association: &Arc<AssociationConfig>,
     ) -> Result<Endpoint, Failure> {
-        let endpoints = self.listen_at(address, 1, association)?;
+        let endpoints = self.listen_at(address, 1, 1, association)?;
         Ok(endpoints.into_iter().next().expect("one address has one endpoint"))
     }
 
-    /// Endpoints that accept associations at `count` consecutive addresses, with the same certificate.
+    /// Endpoints that accept associations at `count` consecutive addresses, with the same certificate, each with so many shards.
     pub(crate) fn listen_at(
         &self,
         first: SocketAddr,
         count: u32,
+        shards: usize,
         association: &Arc<AssociationConfig>,
     ) -> Result<Vec<Endpoint>, Failure> {
         let encryption = self.tls.encryption()?;
@@ -103,7 +104,7 @@ impl Transport {
         for ip in values::consecutive(first.ip(), count)? {
             let address = SocketAddr::new(ip, first.port());
             let (endpoint, shown) =
-                self.bind(address, Arc::clone(association), encryption.clone())?;
+                self.bind(address, shards, Arc::clone(association), encryption.clone())?;
             if endpoints.is_empty() {
                 eprintln!("listening on {shown}, SCTP port {}", self.sctp_port);
             }
@@ -122,6 +123,7 @@ impl Transport {
     fn bind(
         &self,
         address: SocketAddr,
+        shards: usize,
         association: Arc<AssociationConfig>,
         encryption: Option<Encryption>,
     ) -> Result<(Endpoint, String), Failure> {
@@ -131,6 +133,7 @@ impl Transport {
         let config = EndpointConfig::default()
             .port(port)
             .accept(true)
+            .shards(shards)
             .addresses(addresses)
             .association(association);
         let endpoint = if self.raw {

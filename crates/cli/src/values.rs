@@ -39,6 +39,11 @@ pub(crate) fn addresses() -> impl TypedValueParser<Value = u32> {
     clap::value_parser!(u32).range(1..=4096)
 }
 
+/// The number of shards of `--shards`.
+pub(crate) fn shards() -> impl TypedValueParser<Value = usize> {
+    clap::value_parser!(u32).range(1..=rexmit::MAX_SHARDS as i64).map(|shards| shards as usize)
+}
+
 /// `count` consecutive addresses, the first of which is `first`.
 pub(crate) fn consecutive(first: IpAddr, count: u32) -> Result<Vec<IpAddr>, Failure> {
     let nth = |number: u32| match first {

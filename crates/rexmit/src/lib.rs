@@ -227,7 +227,7 @@ pub use rexmit_sctp::{
     AckCopies, AckCopyConfig, AddressChange, AddressError, AssociationConfig,
     AssociationStatistics, AuthenticationConfig, BufferConfig, CloseReason, ConfigError,
     DEFAULT_PRIORITY, EndpointConfig, ExtensionConfig, FailReason, FailureConfig, HandshakeConfig,
-    InboundMessage, MessageConfig, MessageId, MultihomingConfig, OutboundMessage,
+    InboundMessage, MAX_SHARDS, MessageConfig, MessageId, MultihomingConfig, OutboundMessage,
     OversizedMessages, PathMtuConfig, PathMtuState, PathState, PathStatistics, PrimaryError,
     PriorityError, Reliability, ResetError, SackConfig, Scheduling, SharedKey, SourceAddresses,
     StreamConfig, ThinError, Traffic, recovery,

@@ -14,11 +14,11 @@ mod with_tracing {
     use rexmit_core::trace::{TraceEvent, TraceSink};
     #[cfg(feature = "dtls")]
     use rexmit_dtls::{Fingerprint, HandshakeError};
-    use rexmit_sctp::{AssociationId, CloseReason, Event};
+    use rexmit_sctp::{CloseReason, Event};
     use tracing::{Level, debug, enabled, info, warn};
 
-    pub(crate) fn established(id: AssociationId, peer: SocketAddr, incoming: bool) {
-        info!(target: "rexmit", association = id.index(), %peer, incoming, "established");
+    pub(crate) fn established(association: u32, peer: SocketAddr, incoming: bool) {
+        info!(target: "rexmit", association, %peer, incoming, "established");
     }
 
     #[cfg(feature = "dtls")]
@@ -29,16 +29,15 @@ mod with_tracing {
         }
     }
 
-    pub(crate) fn not_accepted(id: AssociationId, peer: SocketAddr) {
-        warn!(target: "rexmit", association = id.index(), %peer, "not accepted: too many wait");
+    pub(crate) fn not_accepted(association: u32, peer: SocketAddr) {
+        warn!(target: "rexmit", association, %peer, "not accepted: too many wait");
     }
 
-    pub(crate) fn ended(id: AssociationId, reason: &CloseReason) {
-        info!(target: "rexmit", association = id.index(), %reason, "ended");
+    pub(crate) fn ended(association: u32, reason: &CloseReason) {
+        info!(target: "rexmit", association, %reason, "ended");
     }
 
-    pub(crate) fn happened(id: AssociationId, event: &Event) {
-        let association = id.index();
+    pub(crate) fn happened(association: u32, event: &Event) {
         match event {
             Event::PathStatus { path, address, state } => {
                 info!(target: "rexmit", association, path, %address, ?state, "path");
@@ -94,14 +93,14 @@ mod without_tracing {
     use rexmit_core::trace::TraceSink;
     #[cfg(feature = "dtls")]
     use rexmit_dtls::{Fingerprint, HandshakeError};
-    use rexmit_sctp::{AssociationId, CloseReason, Event};
+    use rexmit_sctp::{CloseReason, Event};
 
-    pub(crate) const fn established(_: AssociationId, _: SocketAddr, _: bool) {}
+    pub(crate) const fn established(_: u32, _: SocketAddr, _: bool) {}
     #[cfg(feature = "dtls")]
     pub(crate) const fn secured(_: SocketAddr, _: &Result<Fingerprint, HandshakeError>) {}
-    pub(crate) const fn not_accepted(_: AssociationId, _: SocketAddr) {}
-    pub(crate) const fn ended(_: AssociationId, _: &CloseReason) {}
-    pub(crate) const fn happened(_: AssociationId, _: &Event) {}
+    pub(crate) const fn not_accepted(_: u32, _: SocketAddr) {}
+    pub(crate) const fn ended(_: u32, _: &CloseReason) {}
+    pub(crate) const fn happened(_: u32, _: &Event) {}
     pub(crate) const fn sink(next: Option<Box<dyn TraceSink>>) -> Option<Box<dyn TraceSink>> {
         next
     }

@@ -48,11 +48,11 @@ pub use association::{MAX_SHARED_KEYS, SharedKey};
 pub use config::{
     AckCopies, AckCopyConfig, AssociationConfig, AuthenticationConfig, BufferConfig, ConfigError,
     EndpointConfig, ExtensionConfig, FailureConfig, HandshakeConfig, MAX_ADDRESSES,
-    MAX_AUTHENTICATED_CHUNKS, MAX_HOST_ADDRESSES, MAX_PACKET_BYTES, MAX_SACK_DELAY,
+    MAX_AUTHENTICATED_CHUNKS, MAX_HOST_ADDRESSES, MAX_PACKET_BYTES, MAX_SACK_DELAY, MAX_SHARDS,
     MIN_PACKET_BYTES, MIN_RECEIVE_BUFFER_BYTES, MessageConfig, MultihomingConfig,
     OversizedMessages, PathMtuConfig, SackConfig, SourceAddresses, StreamConfig,
 };
-pub use endpoint::{AssociationId, Endpoint};
+pub use endpoint::{AssociationId, Endpoint, TagClass};
 pub use error::{
     AddressError, ConnectError, KeyError, PrimaryError, PriorityError, ResetError, SendError,
     ThinError,

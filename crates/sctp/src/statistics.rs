@@ -177,3 +177,32 @@ pub struct EndpointStatistics {
     /// ASCONFs dropped because of a wrong serial number, or because they were malformed.
     pub asconfs_refused: u64,
 }
+
+impl std::ops::AddAssign for EndpointStatistics {
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            malformed,
+            zero_checksums_refused,
+            misdirected,
+            out_of_the_blue,
+            inits_answered,
+            cookies_refused,
+            refused_for_limit,
+            addresses_refused,
+            unauthenticated,
+            too_big_refused,
+            asconfs_refused,
+        } = other;
+        self.malformed += malformed;
+        self.zero_checksums_refused += zero_checksums_refused;
+        self.misdirected += misdirected;
+        self.out_of_the_blue += out_of_the_blue;
+        self.inits_answered += inits_answered;
+        self.cookies_refused += cookies_refused;
+        self.refused_for_limit += refused_for_limit;
+        self.addresses_refused += addresses_refused;
+        self.unauthenticated += unauthenticated;
+        self.too_big_refused += too_big_refused;
+        self.asconfs_refused += asconfs_refused;
+    }
+}

@@ -71,6 +71,29 @@ pub struct Statistics {
     pub without_packet: u64,
 }
 
+impl std::ops::AddAssign for Statistics {
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            cookies_sent,
+            cookies_refused,
+            handshakes_dropped,
+            handshakes_completed,
+            handshakes_failed,
+            rebindings,
+            discarded,
+            without_packet,
+        } = other;
+        self.cookies_sent += cookies_sent;
+        self.cookies_refused += cookies_refused;
+        self.handshakes_dropped += handshakes_dropped;
+        self.handshakes_completed += handshakes_completed;
+        self.handshakes_failed += handshakes_failed;
+        self.rebindings += rebindings;
+        self.discarded += discarded;
+        self.without_packet += without_packet;
+    }
+}
+
 /// An SCTP endpoint whose packets are encrypted (RFC 8261): a [`Machine`](rexmit_core::Machine) around an
 /// SCTP endpoint, which [`sctp`](Self::sctp) gives access to.
 ///

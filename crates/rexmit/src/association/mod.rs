@@ -80,7 +80,7 @@ impl Association {
     /// used again after the association has ended.
     #[must_use]
     pub fn trace_number(&self) -> u32 {
-        self.cell().id.index()
+        self.handle.shared.lock().number(self.cell().id)
     }
 
     /// The peer's address when the association began.
@@ -337,7 +337,7 @@ impl Association {
         let id = self.cell().id;
         let limit = self.handle.shared.with(|state, now| {
             state.sctp.shutdown(now, id);
-            state.time_limits.shutdown
+            state.life.time_limits.shutdown
         });
         let left = || self.statistics().send_buffered_bytes;
         match while_it_falls(limit, left, self.closed()).await {

@@ -10,10 +10,10 @@ use rexmit_sctp::EndpointConfig;
 
 use super::handshakes::Handshakes;
 use super::protocol::Protocol;
+use super::shards::part;
 use super::state::{Shared, State};
-use super::{Endpoint, prepare};
+use super::{Endpoint, bind_shards, prepare};
 use crate::limits::within;
-use crate::socket::Socket;
 use crate::{BindError, ConnectError};
 
 /// A call that waits for a connection.
@@ -87,7 +87,9 @@ impl Endpoint {
     /// machines, bind to a wildcard address, `0.0.0.0:0` or `[::]:0`: a socket on `127.0.0.1` reaches this
     /// machine only. A wildcard address serves all addresses of the machine; the one of IPv6 serves IPv4 too.
     ///
-    /// An association has one address on either side; a NAT may change its port.
+    /// An association has one address on either side; a NAT may change its port. With several
+    /// [`shards`](EndpointConfig::shards) it may not: packets are steered by the peer's address and port, so that they reach
+    /// another shard then, and the association ends when its peer is unreachable.
     ///
     /// # Errors
     /// If the address cannot be bound, or the configuration is invalid.
@@ -103,13 +105,19 @@ impl Endpoint {
         if config.addresses.len() > 1 {
             return Err(BindError::SeveralAddresses);
         }
-        let refused = |error| BindError::new(address, error);
-        let socket = Socket::bind_udp(address).map_err(refused)?;
-        let protocol = |config, seed: &Seed| {
+        let shards = config.shards;
+        let (sockets, steering) = bind_shards(address, shards, false)?;
+        let protocol = move |config, index, seed: &Seed| {
+            let part = |limit| part(limit, index, shards).max(1);
+            let encryption = encryption
+                .clone()
+                .max_handshakes(part(encryption.max_handshakes))
+                .max_connections(part(encryption.max_connections));
             let dtls = dtls::Endpoint::new(config, encryption, seed)?;
             Ok(Protocol::Encrypted(Box::new(dtls), Handshakes::default()))
         };
-        Self::with_socket(socket, config, protocol).map_err(refused)
+        Self::with_sockets(sockets, steering, &config, protocol)
+            .map_err(|error| BindError::new(address, error))
     }
 
     /// Establishes an encrypted connection with the first of `remotes`, and removes the others, because an
@@ -120,10 +128,11 @@ impl Endpoint {
         limit: Option<Duration>,
     ) -> Result<Option<Attempt>, ConnectError> {
         let Some(&remote) = remotes.first() else { return Ok(None) };
-        if !self.shared.with(|state, now| state.begin_handshake(now, remote))? {
+        let shared = self.shards.home(Some(remote));
+        if !shared.with(|state, now| state.begin_handshake(now, remote))? {
             return Ok(None);
         }
-        let attempt = Attempt { shared: Arc::clone(&self.shared), remote };
+        let attempt = Attempt { shared: Arc::clone(shared), remote };
         remotes.truncate(1);
         let failed = |source| ConnectError::Handshake { remote, source };
         match within(limit, attempt.secured()).await {

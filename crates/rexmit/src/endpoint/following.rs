@@ -31,7 +31,7 @@ impl Endpoint {
     /// the calling thread.
     ///
     /// # Errors
-    /// `Unsupported` if the endpoint is encrypted or bound to one address, or an error of the system.
+    /// `Unsupported` if the endpoint is encrypted, has several shards, or is bound to one address, or an error of the system.
     ///
     /// # Panics
     /// Outside a tokio runtime with its I/O and time drivers enabled.
@@ -40,14 +40,17 @@ impl Endpoint {
             return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
         }
         let host = HostAddresses::open()?;
-        let is_settled = self.shared.with(|state, now| state.follow(now, &host.usable()));
-        let following = tokio::spawn(follow(Arc::downgrade(&self.shared), host, is_settled));
-        self.shared.lock().life.following = Some(Following::new(following.abort_handle()));
+        let is_settled = self.shards.first().with(|state, now| state.follow(now, &host.usable()));
+        let following = tokio::spawn(follow(Arc::downgrade(self.shards.first()), host, is_settled));
+        self.shards.first().lock().life.following = Some(Following::new(following.abort_handle()));
         Ok(())
     }
 
     fn cannot_follow(&self) -> Option<&'static str> {
-        let state = self.shared.lock();
+        if self.shards.are_several() {
+            return Some("an endpoint with several shards does not follow addresses");
+        }
+        let state = self.shards.first().lock();
         if !matches!(state.sctp, Protocol::Unencrypted(_)) {
             return Some("an association over DTLS has one address");
         }

@@ -12,7 +12,6 @@ use super::protocol::Happened;
 #[cfg(feature = "dtls")]
 use super::protocol::Protocol;
 use super::state::State;
-use super::statistics::ACCEPT_BACKLOG;
 use super::wakes::Waiting;
 use crate::ConnectError;
 use crate::association::Cell;
@@ -205,15 +204,15 @@ impl State {
     }
 
     fn on_incoming(&mut self, now: Instant, id: AssociationId, established: Established) -> bool {
-        if self.life.is_closing || self.incoming.waiting.len() >= ACCEPT_BACKLOG {
+        if self.life.is_closing || self.incoming.waiting.len() >= self.incoming.max_waiting {
             self.counts.not_accepted += u64::from(!self.life.is_closing);
             if !self.life.is_closing {
-                log::not_accepted(id, established.peer);
+                log::not_accepted(self.number(id), established.peer);
             }
             self.sctp.abort(now, id, NOT_ACCEPTED);
             return true;
         }
-        log::established(id, established.peer, true);
+        log::established(self.number(id), established.peer, true);
         let cell = self.insert(id, Some(established));
         self.incoming.waiting.push_back(cell);
         self.wakes.endpoint();
@@ -221,8 +220,9 @@ impl State {
     }
 
     fn on_connected(&mut self, id: AssociationId, established: Established) {
+        let number = self.number(id);
         if let Some(entry) = self.associations.get_mut(&id) {
-            log::established(id, established.peer, false);
+            log::established(number, established.peer, false);
             entry.established = Some(established);
             self.wakes.association(&entry.cell, Waiting::Change);
         }
@@ -240,11 +240,12 @@ impl State {
 
     fn on_closed(&mut self, now: Instant, id: AssociationId, reason: &CloseReason) -> bool {
         let statistics = self.sctp.statistics(id).map(Box::new);
+        let number = self.number(id);
         let Some(entry) = self.associations.get_mut(&id) else { return false };
         if entry.closed.replace(reason.clone()).is_some() {
             return false;
         }
-        log::ended(id, reason);
+        log::ended(number, reason);
         entry.statistics = statistics;
         self.open -= 1;
         entry.events.push(Event::Closed(reason.clone()));
@@ -261,7 +262,7 @@ impl State {
     }
 
     fn tell(&mut self, id: AssociationId, event: Event) {
-        log::happened(id, &event);
+        log::happened(self.number(id), &event);
         if let Some(entry) = self.associations.get_mut(&id)
             && !entry.is_orphaned
         {

@@ -16,30 +16,37 @@
 //! Tasks are woken up after the lock is released. Each turn sends and receives a bounded number of packets
 //! before the next. No lock is held across an `await`.
 //!
-//! One endpoint uses one core. A server with more work than that binds several endpoints.
+//! One endpoint uses one core; with several [`shards`](EndpointConfig::shards) there is a lock, a protocol, a socket and a driver
+//! for each.
 
 #[cfg(feature = "dtls")]
 mod encrypted;
 mod entry;
 #[cfg(all(feature = "netlink", target_os = "linux"))]
 mod following;
+mod group;
 #[cfg(feature = "dtls")]
 mod handshakes;
 mod lifecycle;
 mod listen;
 mod protocol;
 mod refusals;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has several shards"))]
+mod shards;
 mod state;
 mod statistics;
 mod wakes;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
-use rexmit_core::Seed;
 use rexmit_core::trace::TraceSink;
-use rexmit_sctp::{self as sctp, AssociationConfig, CloseReason, ConfigError, EndpointConfig};
+use rexmit_core::{Instant, Seed};
+use rexmit_sctp::{
+    self as sctp, AssociationConfig, CloseReason, ConfigError, EndpointConfig, TagClass,
+};
 
 use crate::association::{Association, Cell, Handle};
 use crate::clock::{self, Alarm};
@@ -49,8 +56,10 @@ use crate::socket::{Inbox, Socket, is_foreign};
 use crate::turns::Driver;
 use crate::{BindError, ConnectError};
 pub(crate) use entry::{Established, Recipients};
+use group::Shards;
 use protocol::Protocol;
-use refusals::{Watch, first_of};
+use refusals::{Watch, first_of, refused};
+use shards::{Member, ShardSink, Steering, part};
 use state::State;
 pub(crate) use state::{Received, Shared};
 pub use statistics::{ACCEPT_BACKLOG, EndpointStatistics};
@@ -79,7 +88,9 @@ pub const ENCAPSULATION_PORT: u16 = 9899;
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
 pub struct Endpoint {
-    shared: Arc<Shared>,
+    shards: Shards,
+    /// The shard from which the next association is accepted first.
+    next_accepting: Arc<AtomicUsize>,
     port: u16,
     is_raw: bool,
     /// The number of configured addresses.
@@ -102,6 +113,11 @@ impl Endpoint {
     /// [`addresses`](EndpointConfig::addresses) require a wildcard address, because one socket sends from all
     /// of them.
     ///
+    /// With several [`shards`](EndpointConfig::shards) (Linux) there are as many sockets at the address, each with a driver.
+    /// Packets are steered by their verification tags, so that an association may change its addresses. A peer that has
+    /// lost its state and connects again from another address than before is not recognized: the former association ends when its peer
+    /// is unreachable.
+    ///
     /// # Errors
     /// If the address cannot be bound, or the configuration is invalid.
     ///
@@ -112,8 +128,15 @@ impl Endpoint {
         mut config: EndpointConfig,
     ) -> Result<Self, BindError> {
         prepare(&mut config, address.ip())?;
-        let socket = Socket::bind_udp(address).map_err(|error| BindError::new(address, error))?;
-        Self::with_socket(socket, config, unencrypted)
+        let (sockets, steering) = bind_shards(address, config.shards, true)?;
+        let shards = config.shards as u32;
+        let protocol = |config, index, seed: &Seed| {
+            let mut sctp = sctp::Endpoint::new(config, seed)?;
+            // Tags of each shard are those that are steered to it.
+            sctp.set_tags(TagClass::new(shards, index as u32).unwrap_or_default());
+            Ok(Protocol::Unencrypted(Box::new(sctp)))
+        };
+        Self::with_sockets(sockets, steering, &config, protocol)
             .map_err(|error| BindError::new(address, error))
     }
 
@@ -135,29 +158,53 @@ impl Endpoint {
         if std::path::Path::new("/proc/net/sctp").exists() {
             return Err(BindError::KernelSctp { address });
         }
+        if config.shards > 1 {
+            return Err(BindError::Shards { reason: "raw sockets have no ports" });
+        }
         let refused = |error| BindError::raw(address, error);
         let socket = Socket::bind_raw(address, config.port).map_err(refused)?;
-        Self::with_socket(socket, config, unencrypted).map_err(refused)
+        let protocol = |config, _, seed: &Seed| {
+            Ok(Protocol::Unencrypted(Box::new(sctp::Endpoint::new(config, seed)?)))
+        };
+        Self::with_sockets(vec![socket], None, &config, protocol).map_err(refused)
     }
 
-    fn with_socket(
-        socket: Socket,
-        config: EndpointConfig,
-        protocol: impl FnOnce(EndpointConfig, &Seed) -> Result<Protocol, ConfigError>,
+    /// An endpoint with a shard for each of `sockets`.
+    fn with_sockets(
+        sockets: Vec<Socket>,
+        steering: Option<Steering>,
+        config: &EndpointConfig,
+        protocol: impl Fn(EndpointConfig, usize, &Seed) -> Result<Protocol, ConfigError>,
     ) -> std::io::Result<Self> {
-        let mut entropy = [0; 32];
-        getrandom::fill(&mut entropy)?;
-        let (accepts, port, told_addresses) = (config.accept, config.port, config.addresses.len());
-        let association = Arc::clone(&config.association);
-        let mut sctp =
-            protocol(config, &Seed::from_bytes(entropy)).map_err(std::io::Error::other)?;
-        sctp.set_trace(log::sink(None));
-        let is_raw = socket.is_raw();
-        let mut state = State::new(sctp, accepts, socket, Alarm::new()?);
-        state.want_sizes(&association);
-        let shared = Arc::new(Shared::new(state));
-        tokio::spawn(Driver::new(Arc::clone(&shared), Inbox::default()).run());
-        Ok(Self { shared, port, is_raw, told_addresses, association })
+        let (count, is_raw) = (sockets.len(), sockets.iter().any(Socket::is_raw));
+        let members = steering.map(Member::all);
+        let changed = Arc::default();
+        let mut all = Vec::new();
+        for (index, socket) in sockets.into_iter().enumerate() {
+            let mut entropy = [0; 32];
+            getrandom::fill(&mut entropy)?;
+            let shard = shards::config_of(config, index);
+            let sctp = protocol(shard, index, &Seed::from_bytes(entropy));
+            let sctp = sctp.map_err(std::io::Error::other)?;
+            let mut state = State::new(sctp, config.accept, socket, Alarm::new()?);
+            state.incoming.max_waiting = part(ACCEPT_BACKLOG, index, count);
+            state.shard = members.as_ref().and_then(|members| members.get(index).cloned());
+            state.want_sizes(&config.association);
+            all.push(Arc::new(Shared::new(state, Arc::clone(&changed))));
+        }
+        for shared in &all {
+            tokio::spawn(Driver::new(Arc::clone(shared), Inbox::default()).run());
+        }
+        let endpoint = Self {
+            shards: Shards::new(all, steering),
+            next_accepting: Arc::default(),
+            port: config.port,
+            is_raw,
+            told_addresses: config.addresses.len(),
+            association: Arc::clone(&config.association),
+        };
+        endpoint.set_trace(None);
+        Ok(endpoint)
     }
 
     /// Sets how long calls of this endpoint and of its associations wait for a peer. Applies to all its
@@ -176,20 +223,22 @@ impl Endpoint {
     /// ```
     #[must_use]
     pub fn with_time_limits(self, limits: TimeLimits) -> Self {
-        self.shared.lock().time_limits = limits;
+        for shared in self.shards.all() {
+            shared.lock().life.time_limits = limits;
+        }
         self
     }
 
     /// The time limits of calls that wait for a peer.
     #[must_use]
     pub fn time_limits(&self) -> TimeLimits {
-        self.shared.lock().time_limits
+        self.shards.first().lock().life.time_limits
     }
 
     /// The address and UDP port that the endpoint is bound to; port 0 for SCTP directly over IP.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
-        self.shared.lock().local_addr
+        self.shards.first().lock().local_addr
     }
 
     /// Replaces the UDP socket by one bound to `address`, after the host has changed its network. Each
@@ -198,15 +247,15 @@ impl Endpoint {
     /// wildcard address lets the system choose.
     ///
     /// # Errors
-    /// If the address cannot be bound, or the endpoint has several addresses, or uses SCTP directly over IP.
+    /// If the address cannot be bound, or the endpoint has several addresses or shards, or uses SCTP directly over IP.
     pub fn rebind(&self, address: SocketAddr) -> Result<(), BindError> {
         let refused = |error| BindError::new(address, error);
-        if self.is_raw || self.told_addresses > 1 {
+        if self.is_raw || self.told_addresses > 1 || self.shards.are_several() {
             return Err(refused(std::io::ErrorKind::Unsupported.into()));
         }
         let socket = Socket::bind_udp(address).map_err(refused)?;
         let is_told = self.told_addresses > 0;
-        self.shared.with(|state, now| state.rebind(now, socket, is_told));
+        self.shards.first().with(|state, now| state.rebind(now, socket, is_told));
         Ok(())
     }
 
@@ -265,8 +314,10 @@ impl Endpoint {
         if self.is_raw {
             return self.set_up(remotes, port, config).await;
         }
-        let watch = Watch::new(&self.shared, remote);
-        let established = first_of(self.set_up(remotes, port, config), watch.refused()).await;
+        let home = self.shards.home(Some(remote));
+        let watch = |reporting| Watch::new(home, reporting, remote);
+        let watches: Vec<_> = self.shards.all().iter().map(watch).collect();
+        let established = first_of(self.set_up(remotes, port, config), refused(&watches)).await;
         established.unwrap_or(Err(ConnectError::PortUnreachable { remote }))
     }
 
@@ -283,12 +334,17 @@ impl Endpoint {
         let mut remotes = remotes;
         #[cfg(feature = "dtls")]
         let attempt = self.begin_handshake(&mut remotes, limit).await?;
-        let cell = self.shared.with(|state, now| state.connect(now, &remotes, port, config))?;
+        let shared = self.shards.home(remotes.first().copied());
+        if self.shards.are_several() {
+            // The kernel may give an ICMP error to the socket of any shard.
+            self.shards.all().iter().for_each(|it| it.with(|state, _| state.want_sizes(&config)));
+        }
+        let cell = shared.with(|state, now| state.connect(now, &remotes, port, config))?;
         let remote = remotes[0]; // Without any there is no cell.
         // Dropped without an association, it cancels the attempt.
-        let handle = Handle::new(Arc::clone(&self.shared), Arc::clone(&cell));
+        let handle = Handle::new(Arc::clone(shared), Arc::clone(&cell));
         let limit = limit.map(|limit| limit.saturating_sub(clock::now() - start));
-        let outcome = within(limit, self.wait_for_outcome(&cell)).await;
+        let outcome = within(limit, wait_for_outcome(shared, &cell)).await;
         #[cfg(feature = "dtls")]
         if let (Some(Err(_)), Some(source)) = (&outcome, attempt.and_then(|it| it.error())) {
             return Err(ConnectError::Handshake { remote, source });
@@ -305,40 +361,25 @@ impl Endpoint {
         }
     }
 
-    async fn wait_for_outcome(&self, cell: &Cell) -> Result<Established, CloseReason> {
-        loop {
-            let changed = cell.changed.notified();
-            if let Some(outcome) = self.outcome(cell) {
-                return outcome;
-            }
-            changed.await;
-        }
-    }
-
-    /// The result of an attempt to connect; `None` while it is in progress.
-    fn outcome(&self, cell: &Cell) -> Option<Result<Established, CloseReason>> {
-        let state = self.shared.lock();
-        let entry = state.associations.get(&cell.id)?;
-        // Established first: it may have ended already, with messages to be received.
-        entry.established.map(Ok).or_else(|| entry.closed.clone().map(Err))
-    }
-
     /// Waits for the next association that a peer begins; `None` once the endpoint has been shut down or
     /// [accepts no more](Self::stop_accepting), or if its configuration accepts none. Dropping the future loses no association. At most [`ACCEPT_BACKLOG`]
     /// associations wait.
     pub async fn accept(&self) -> Option<Association> {
         loop {
-            let changed = self.shared.changed.notified();
-            let accepted = {
-                let mut state = self.shared.lock();
-                if !state.accepts() {
-                    return None;
+            let changed = self.shards.first().changed.notified();
+            if !self.shards.first().lock().accepts() {
+                return None;
+            }
+            let all = self.shards.all();
+            // In turns, so that no shard has to wait for others.
+            let first = self.next_accepting.fetch_add(1, Ordering::Relaxed);
+            for n in 0..all.len() {
+                let shared = &all[first.wrapping_add(n) % all.len()];
+                let accepted = shared.lock().accept();
+                if let Some((cell, established)) = accepted {
+                    let handle = Handle::new(Arc::clone(shared), cell);
+                    return Some(Association::new(handle, established));
                 }
-                state.accept()
-            };
-            if let Some((cell, established)) = accepted {
-                let handle = Handle::new(Arc::clone(&self.shared), cell);
-                return Some(Association::new(handle, established));
             }
             changed.await;
         }
@@ -347,7 +388,7 @@ impl Endpoint {
     /// Refuses further associations of peers, and aborts those that wait for [`accept`](Self::accept). Existing ones go on. Until
     /// then the endpoint acknowledges the data of peers that wait.
     pub fn stop_accepting(&self) {
-        self.shared.with(State::stop_accepting);
+        self.with_all(State::stop_accepting);
     }
 
     /// Accepts no more associations, ends existing ones gracefully, and waits until all have ended, at most
@@ -356,9 +397,9 @@ impl Endpoint {
     /// Afterwards, while a handle exists, the endpoint still answers peers that missed the last packet of an
     /// association: keep it for some seconds if the path is lossy.
     pub async fn shutdown(&self) {
-        self.shared.with(State::shut_down);
+        self.with_all(State::shut_down);
         let limit = self.time_limits().shutdown;
-        let left = || self.shared.lock().send_buffered_bytes();
+        let left = || self.sum(State::send_buffered_bytes);
         if while_it_falls(limit, left, self.wait_for_end()).await.is_none() {
             self.abort(SHUTDOWN_TOO_LONG);
             self.wait_for_end().await;
@@ -367,8 +408,8 @@ impl Endpoint {
 
     async fn wait_for_end(&self) {
         loop {
-            let changed = self.shared.changed.notified();
-            if self.shared.lock().has_ended() {
+            let changed = self.shards.first().changed.notified();
+            if self.shards.all().iter().all(|shared| shared.lock().has_ended()) {
                 return;
             }
             changed.await;
@@ -377,19 +418,35 @@ impl Endpoint {
 
     /// Accepts no more associations and aborts existing ones at once; their peers get `reason`.
     pub fn abort(&self, reason: &[u8]) {
-        self.shared.with(|state, now| state.abort(now, reason));
+        self.with_all(|state, now| state.abort(now, reason));
     }
 
     /// The number of associations that have not ended, including those that are being set up.
     #[must_use]
     pub fn association_count(&self) -> usize {
-        self.shared.lock().open
+        self.sum(|state| state.open)
     }
 
     /// The present counters.
     #[must_use]
     pub fn statistics(&self) -> EndpointStatistics {
-        self.shared.lock().statistics()
+        let mut sum = EndpointStatistics::default();
+        self.shards.all().iter().for_each(|shared| sum += shared.lock().statistics());
+        sum
+    }
+
+    /// The number of associations on each [shard](EndpointConfig::shards) that have not ended.
+    #[must_use]
+    pub fn association_counts(&self) -> Vec<usize> {
+        self.shards.all().iter().map(|shared| shared.lock().open).collect()
+    }
+
+    fn with_all(&self, act: impl Fn(&mut State, Instant)) {
+        self.shards.all().iter().for_each(|shared| shared.with(&act));
+    }
+
+    fn sum(&self, count: impl Fn(&State) -> usize) -> usize {
+        self.shards.all().iter().map(|shared| count(&shared.lock())).sum()
     }
 
     /// The counters of the endpoint and of its associations in Prometheus' text format: those that began first, if
@@ -399,8 +456,17 @@ impl Endpoint {
     #[must_use]
     pub fn metrics(&self) -> String {
         // The text is made without the lock.
-        let metrics = self.shared.lock().metrics(crate::metrics::MAX_SHOWN_ASSOCIATIONS);
-        metrics.text()
+        self.metrics_of_shards(crate::metrics::MAX_SHOWN_ASSOCIATIONS).text()
+    }
+
+    #[cfg(feature = "metrics")]
+    fn metrics_of_shards(&self, room: usize) -> crate::metrics::EndpointMetrics {
+        let mut all = crate::metrics::EndpointMetrics::default();
+        for shared in self.shards.all() {
+            let metrics = shared.lock().metrics(room - all.associations.len());
+            all.add_shard(metrics);
+        }
+        all
     }
 
     /// The metrics of several endpoints on one page, such as those of a client with an endpoint for each server.
@@ -414,8 +480,7 @@ impl Endpoint {
         let mut all = crate::metrics::EndpointMetrics::default();
         for (position, endpoint) in endpoints.iter().enumerate() {
             let room = crate::metrics::MAX_SHOWN_ASSOCIATIONS - all.associations.len();
-            let metrics = endpoint.shared.lock().metrics(room);
-            all.add(position, metrics);
+            all.add(position, endpoint.metrics_of_shards(room));
         }
         all.text()
     }
@@ -423,12 +488,62 @@ impl Endpoint {
     /// Passes all trace events of the protocol to `sink`, while the endpoint is locked: `sink` must not block. `None`
     /// disables tracing.
     pub fn set_trace(&self, sink: Option<Box<dyn TraceSink>>) {
-        self.shared.lock().sctp.set_trace(log::sink(sink));
+        let sink = log::sink(sink);
+        if !self.shards.are_several() {
+            return self.shards.first().lock().sctp.set_trace(sink);
+        }
+        let sink = sink.map(|sink| Arc::new(Mutex::new(sink)));
+        for shared in self.shards.all() {
+            let mut state = shared.lock();
+            let of_shard = sink
+                .as_ref()
+                .zip(state.shard.clone())
+                .map(|(sink, member)| Box::new(ShardSink::new(member, sink)) as Box<dyn TraceSink>);
+            state.sctp.set_trace(of_shard);
+        }
     }
 }
 
-fn unencrypted(config: EndpointConfig, seed: &Seed) -> Result<Protocol, ConfigError> {
-    Ok(Protocol::Unencrypted(Box::new(sctp::Endpoint::new(config, seed)?)))
+async fn wait_for_outcome(shared: &Shared, cell: &Cell) -> Result<Established, CloseReason> {
+    loop {
+        let changed = cell.changed.notified();
+        if let Some(outcome) = outcome(shared, cell) {
+            return outcome;
+        }
+        changed.await;
+    }
+}
+
+/// The result of an attempt to connect; `None` while it is in progress.
+fn outcome(shared: &Shared, cell: &Cell) -> Option<Result<Established, CloseReason>> {
+    let state = shared.lock();
+    let entry = state.associations.get(&cell.id)?;
+    // Established first: it may have ended already, with messages to be received.
+    entry.established.map(Ok).or_else(|| entry.closed.clone().map(Err))
+}
+
+/// The sockets of an endpoint's shards at `address`, and how packets are steered to several of them.
+fn bind_shards(
+    address: SocketAddr,
+    count: usize,
+    by_tag: bool,
+) -> Result<(Vec<Socket>, Option<Steering>), BindError> {
+    let refused = |error| BindError::new(address, error);
+    if count == 1 {
+        return Ok((vec![Socket::bind_udp(address).map_err(refused)?], None));
+    }
+    #[cfg(target_os = "linux")]
+    {
+        let steering = Steering::new(count, by_tag);
+        let steering = steering.map_err(|error| BindError::Entropy(error.into()))?;
+        let sockets = Socket::bind_group(address, count, &steering.program()).map_err(refused)?;
+        Ok((sockets, Some(steering)))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        _ = by_tag;
+        Err(BindError::Shards { reason: "only Linux steers packets to several sockets" })
+    }
 }
 
 /// Chooses the SCTP port if it is 0, and checks the configuration for an endpoint at `address`.
@@ -450,15 +565,19 @@ fn prepare(config: &mut EndpointConfig, address: IpAddr) -> Result<(), BindError
 
 impl Clone for Endpoint {
     fn clone(&self) -> Self {
-        self.shared.lock().life.handles += 1;
-        let (shared, association) = (Arc::clone(&self.shared), Arc::clone(&self.association));
-        Self { shared, association, ..*self }
+        self.shards.all().iter().for_each(|shared| shared.lock().life.handles += 1);
+        Self {
+            shards: self.shards.clone(),
+            next_accepting: Arc::clone(&self.next_accepting),
+            association: Arc::clone(&self.association),
+            ..*self
+        }
     }
 }
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        self.shared.with_on_drop(State::release_handle);
+        self.shards.all().iter().for_each(|shared| shared.with_on_drop(State::release_handle));
     }
 }
 
@@ -483,7 +602,7 @@ mod tests {
         };
         let (server, client) = (bind(5000), bind(6000));
         let association = client.connect(server.local_addr(), 5000).await.unwrap();
-        let is_called = || client.shared.lock().is_driver_called();
+        let is_called = || client.shards.first().lock().is_driver_called();
         while is_called() {
             tokio::task::yield_now().await;
         }
@@ -509,9 +628,48 @@ mod tests {
         while server.association_count() > 0 {
             tokio::task::yield_now().await;
         }
-        assert_eq!(server.shared.lock().associations.len(), 1, "it waits");
+        assert_eq!(server.shards.first().lock().associations.len(), 1, "it waits");
         server.stop_accepting();
-        assert!(server.shared.lock().associations.is_empty());
+        assert!(server.shards.first().lock().associations.is_empty());
         assert_eq!(server.statistics().not_accepted, 0);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn each_shard_has_its_part_of_the_backlog() {
+        let config = EndpointConfig::default().accept(true).shards(3);
+        let any = "127.0.0.1:0".parse().unwrap();
+        let endpoint = Endpoint::bind_unencrypted(any, config).unwrap();
+        let parts = endpoint.shards.all().iter().map(|it| it.lock().incoming.max_waiting);
+        assert_eq!(parts.collect::<Vec<_>>(), [342, 341, 341]);
+    }
+
+    /// As with a batch of several associations, which the kernel delivers to one socket as a whole.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn packets_that_arrive_at_another_shard_are_handed_over() {
+        let any = "127.0.0.1:0".parse().unwrap();
+        let config = EndpointConfig::default().accept(true).shards(5);
+        let server = Endpoint::bind_unencrypted(any, config).unwrap();
+        let first = server.shards.first().lock().socket.clone().unwrap();
+        // "Return 1": all packets go to the second socket.
+        let second = [libc::sock_filter { code: 6, jt: 0, jf: 0, k: 1 }];
+        crate::socket::steer(&first, &second).unwrap();
+        let mut kept = Vec::new();
+        for _ in 0..40 {
+            let client = Endpoint::bind_unencrypted(any, EndpointConfig::default()).unwrap();
+            let connecting = client.connect(server.local_addr(), 5000);
+            let both = async { tokio::join!(connecting, server.accept()) };
+            let (ours, theirs) = tokio::time::timeout(std::time::Duration::from_secs(60), both)
+                .await
+                .expect("it takes too long");
+            let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
+            ours.stream(0).send("message").await.unwrap();
+            assert_eq!(theirs.recv().await.unwrap().payload, "message");
+            kept.push((client, ours, theirs));
+        }
+        let counts = server.association_counts();
+        assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
+        assert!(server.statistics().packets_redirected > 100);
     }
 }

@@ -93,21 +93,24 @@ impl Refusals {
 
 /// An attempt in progress; dropped when it is over.
 pub(super) struct Watch {
+    /// Where the attempt is made.
     shared: Arc<Shared>,
+    /// Whose socket is read: the kernel may give an ICMP error to the socket of any shard.
+    reporting: Arc<Shared>,
     remote: SocketAddr,
     /// `None` without a socket, if its errors cannot be reported, or if the driver reads them.
     socket: Option<Arc<Socket>>,
 }
 
 impl Watch {
-    /// Watches an attempt to connect to `remote`, over UDP.
-    pub(super) fn new(shared: &Arc<Shared>, remote: SocketAddr) -> Self {
-        let mut state = shared.lock();
+    /// Watches an attempt of `shared` to connect to `remote`, over UDP, by the socket of `reporting`.
+    pub(super) fn new(shared: &Arc<Shared>, reporting: &Arc<Shared>, remote: SocketAddr) -> Self {
+        let mut state = reporting.lock();
         let socket = state.socket.clone().filter(|_| !state.refusals.has_sizes);
         let socket = socket.filter(|it| it.report_errors(true).is_ok());
         state.refusals.begin(remote);
         drop(state);
-        Self { shared: Arc::clone(shared), remote, socket }
+        Self { shared: Arc::clone(shared), reporting: Arc::clone(reporting), remote, socket }
     }
 
     /// Waits until the attempt is refused.
@@ -132,7 +135,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.shared.with_on_drop(|state, _| {
+        self.reporting.with_on_drop(|state, _| {
             state.refusals.end(self.remote);
             if let Some(socket) = self.socket.as_ref().filter(|_| !state.refusals.are_wanted()) {
                 let _ = socket.report_errors(false); // It could be set, so it can be reset.
@@ -172,6 +175,8 @@ impl State {
             let Poll::Ready(report) = next.as_mut().poll(cx) else { return };
             self.refusals.next = None;
             match report {
+                Ok(report) if self.shard.as_ref().is_some_and(|it| it.hand_over_report(report)) => {
+                }
                 Ok(report) => self.on_report(now, report),
                 Err(_) => self.refusals.has_sizes = false,
             }
@@ -179,7 +184,7 @@ impl State {
         cx.waker().wake_by_ref();
     }
 
-    fn on_report(&mut self, now: Instant, report: Report) {
+    pub(super) fn on_report(&mut self, now: Instant, report: Report) {
         match report {
             // It wakes the attempts.
             Report::Refused(destination) => {
@@ -199,6 +204,16 @@ impl State {
             }
         }
     }
+}
+
+/// Waits until one of several watches of an attempt sees it refused.
+pub(super) async fn refused(watches: &[Watch]) {
+    let mut all: Vec<_> = watches.iter().map(|watch| Box::pin(watch.refused())).collect();
+    poll_fn(|cx| {
+        let is_refused = all.iter_mut().any(|it| it.as_mut().poll(cx).is_ready());
+        if is_refused { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
 }
 
 /// Waits for both: the output of `future`, or `None` if `other` is ready first.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rexmit_core::{Instant, Machine as _};
+use rexmit_core::{Ecn, Instant, Machine as _, Route};
 use rexmit_sctp::{
     AssociationId, AssociationStatistics, InboundMessage, MessageId, OutboundMessage, SendError,
     SourceAddresses,
@@ -18,7 +18,8 @@ use rustc_hash::FxHashMap;
 use super::entry::{Entry, Recipients};
 use super::protocol::Protocol;
 use super::refusals::Refusals;
-use super::statistics::EndpointStatistics;
+use super::shards::{Handed, Member};
+use super::statistics::{ACCEPT_BACKLOG, EndpointStatistics};
 use super::wakes::{Waiting, Wakes};
 use crate::association::Cell;
 use crate::clock::Alarm;
@@ -52,8 +53,9 @@ pub(crate) struct State {
     pub(super) open: usize,
     pub(super) incoming: Incoming,
     pub(super) refusals: Refusals,
-    pub(super) life: Life,
-    pub(crate) time_limits: TimeLimits,
+    pub(crate) life: Life,
+    /// The place among the shards of the endpoint, if there are several.
+    pub(super) shard: Option<Member>,
     pub(super) next_turn: NextTurn,
     pub(super) wakes: Wakes,
     /// When the endpoint gets new entropy next.
@@ -62,11 +64,13 @@ pub(crate) struct State {
 }
 
 /// Whether the endpoint is still in use: the number of its handles, and whether it is closing.
-pub(super) struct Life {
+pub(crate) struct Life {
     /// Handles of the endpoint that exist.
     pub(super) handles: usize,
     /// Whether new associations are refused.
     pub(super) is_closing: bool,
+    /// How long calls wait for a peer.
+    pub(crate) time_limits: TimeLimits,
     /// The task that follows the addresses of the host, if enabled.
     #[cfg(all(feature = "netlink", target_os = "linux"))]
     pub(super) following: Option<crate::netlink::Following>,
@@ -78,12 +82,15 @@ pub(super) struct Incoming {
     pub(super) is_allowed: bool,
     /// Established and not accepted yet, oldest first.
     pub(super) waiting: VecDeque<Arc<Cell>>,
+    /// The most of them: [`ACCEPT_BACKLOG`], or the part of this shard.
+    pub(super) max_waiting: usize,
 }
 
 /// The endpoint's own counters; the others are in the protocol and the outbox.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) packets_received: u64,
+    pub(super) packets_redirected: u64,
     pub(super) receive_failures: u64,
     pub(super) not_accepted: u64,
 }
@@ -107,15 +114,20 @@ impl State {
             packet: Vec::new(),
             associations: FxHashMap::default(),
             open: 0,
-            incoming: Incoming { is_allowed: accepts, waiting: VecDeque::new() },
+            incoming: Incoming {
+                is_allowed: accepts,
+                waiting: VecDeque::new(),
+                max_waiting: ACCEPT_BACKLOG,
+            },
             refusals: Refusals::default(),
             life: Life {
                 handles: 1,
                 is_closing: false,
+                time_limits: TimeLimits::default(),
                 #[cfg(all(feature = "netlink", target_os = "linux"))]
                 following: None,
             },
-            time_limits: TimeLimits::default(),
+            shard: None,
             next_turn: NextTurn::new(alarm),
             wakes: Wakes::default(),
             entropy_at: Instant::ZERO,
@@ -214,6 +226,7 @@ impl State {
             packets_sent: self.outbox.sent,
             packets_unsent: self.outbox.failed,
             packets_received: self.counts.packets_received,
+            packets_redirected: self.counts.packets_redirected,
             receive_failures: self.counts.receive_failures,
             not_accepted: self.counts.not_accepted,
             protocol: *self.sctp.endpoint_statistics(),
@@ -235,12 +248,24 @@ impl State {
         let mut shown: Vec<_> = self.associations.iter().filter_map(open).collect();
         shown.sort_unstable_by_key(|(index, ..)| *index);
         shown.truncate(room);
-        let associations = shown.into_iter().map(|(number, id, peer)| {
+        let associations = shown.into_iter().map(|(_, id, peer)| {
             let statistics = self.association_statistics(id);
-            AssociationMetrics { number: number.to_string(), peer, statistics }
+            AssociationMetrics { number: self.number(id).to_string(), peer, statistics }
         });
         let associations = associations.collect();
-        EndpointMetrics { statistics: self.statistics(), open: self.open, associations }
+        let (statistics, open) = (self.statistics(), self.open);
+        let shard = self.shard.as_ref().map(|shard| (shard.index().to_string(), open));
+        EndpointMetrics {
+            statistics,
+            open,
+            open_by_shard: shard.into_iter().collect(),
+            associations,
+        }
+    }
+
+    /// The number of an association in trace events and metrics, which is unique in the endpoint.
+    pub(crate) fn number(&self, id: AssociationId) -> u32 {
+        self.shard.as_ref().map_or(id.index(), |it| it.number(id.index()))
     }
 
     /// The counters of an association, final if it has ended.
@@ -317,11 +342,38 @@ impl State {
     fn handle_packets(&mut self, now: Instant, socket: &Socket, inbox: &Inbox) {
         self.mix_entropy(now);
         for (route, ecn, packet) in inbox.packets(socket) {
-            self.counts.packets_received += 1;
-            self.refusals.note_answer(route.remote);
-            self.sctp.handle_input_with_ecn(now, route, ecn, packet);
-            // After each one, as acknowledgements are due after every second one.
-            self.gather(now, socket, PACKETS_PER_TURN);
+            if self.shard.as_ref().is_some_and(|it| it.hand_over_packet(route, ecn, packet)) {
+                self.counts.packets_redirected += 1;
+            } else {
+                self.handle_packet(now, socket, (route, ecn), packet);
+            }
+        }
+    }
+
+    fn handle_packet(
+        &mut self,
+        now: Instant,
+        socket: &Socket,
+        (route, ecn): (Route, Ecn),
+        packet: &[u8],
+    ) {
+        self.counts.packets_received += 1;
+        self.refusals.note_answer(route.remote);
+        self.sctp.handle_input_with_ecn(now, route, ecn, packet);
+        // After each one, as acknowledgements are due after every second one.
+        self.gather(now, socket, PACKETS_PER_TURN);
+    }
+
+    /// Handles what other shards have received for this one.
+    fn handle_handed(&mut self, now: Instant) {
+        let (Some(shard), Some(socket)) = (&self.shard, self.socket.clone()) else { return };
+        for handed in shard.take_handed() {
+            match handed {
+                Handed::Packet(route, ecn, packet) => {
+                    self.handle_packet(now, &socket, (route, ecn), &packet);
+                }
+                Handed::Report(report) => self.on_report(now, report),
+            }
         }
     }
 }
@@ -347,6 +399,9 @@ impl Served for State {
 
     fn register_driver(&mut self, cx: &Context<'_>) -> Option<Arc<Socket>> {
         self.next_turn.driver.register(cx);
+        if let Some(shard) = &self.shard {
+            shard.register(cx.waker());
+        }
         self.socket.clone()
     }
 
@@ -370,6 +425,7 @@ impl Served for State {
 
     fn poll_readiness(&mut self, cx: &mut Context<'_>, now: Instant) {
         self.poll_reports(cx, now);
+        self.handle_handed(now);
         if let Some(socket) = &self.socket
             && self.outbox.is_blocked()
             && socket.poll_writable(cx).is_ready()
@@ -393,7 +449,7 @@ impl Served for State {
 mod tests {
     use std::task::Waker;
 
-    use rexmit_core::{Route, Seed};
+    use rexmit_core::Seed;
     use rexmit_sctp as sctp;
 
     use super::*;

@@ -1,10 +1,12 @@
 //! The counters of an endpoint, and the limit of associations that wait to be accepted.
 
+use std::ops::AddAssign;
+
 use rexmit_sctp as sctp;
 #[cfg(feature = "serde")]
 use serde::Serialize;
 
-/// The most associations of an endpoint that wait to be accepted. Further ones are aborted, and counted in
+/// The most associations of an endpoint that wait to be accepted, on all its shards together. Further ones are aborted, and counted in
 /// [`EndpointStatistics::not_accepted`].
 pub const ACCEPT_BACKLOG: usize = 1024;
 
@@ -19,6 +21,8 @@ pub struct EndpointStatistics {
     pub packets_unsent: u64,
     /// Packets that arrived.
     pub packets_received: u64,
+    /// Packets that one of several [shards](crate::EndpointConfig::shards) received for another, to which it handed them over.
+    pub packets_redirected: u64,
     /// Errors of system calls that receive.
     pub receive_failures: u64,
     /// Associations aborted because [`ACCEPT_BACKLOG`] others were waiting, or by
@@ -29,4 +33,20 @@ pub struct EndpointStatistics {
     /// The counters of encryption; `None` without it.
     #[cfg(feature = "dtls")]
     pub encryption: Option<rexmit_dtls::Statistics>,
+}
+
+impl AddAssign for EndpointStatistics {
+    fn add_assign(&mut self, other: Self) {
+        self.packets_sent += other.packets_sent;
+        self.packets_unsent += other.packets_unsent;
+        self.packets_received += other.packets_received;
+        self.packets_redirected += other.packets_redirected;
+        self.receive_failures += other.receive_failures;
+        self.not_accepted += other.not_accepted;
+        self.protocol += other.protocol;
+        #[cfg(feature = "dtls")]
+        if let Some(encryption) = other.encryption {
+            *self.encryption.get_or_insert_default() += encryption;
+        }
+    }
 }

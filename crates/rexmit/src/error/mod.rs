@@ -73,6 +73,12 @@ pub enum BindError {
         /// The error of the resolver.
         source: io::Error,
     },
+    /// Several [shards](crate::EndpointConfig::shards) are not supported here.
+    #[error("an endpoint has one shard here, because {reason}")]
+    Shards {
+        /// What is missing.
+        reason: &'static str,
+    },
     /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),

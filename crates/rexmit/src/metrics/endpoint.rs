@@ -14,10 +14,13 @@ pub const MAX_SHOWN_ASSOCIATIONS: usize = 1024;
 /// The counters from which the metrics of an endpoint are made.
 #[derive(Debug, Default)]
 pub(crate) struct EndpointMetrics {
-    /// Counters of the endpoint; of several endpoints only those that have a metric are added up.
+    /// Counters of the endpoint, or the sums of several.
     pub(crate) statistics: EndpointStatistics,
     /// Associations that have not ended.
     pub(crate) open: usize,
+    /// Shards with their associations that have not ended: the number of the shard, after that of the endpoint if there are
+    /// several.
+    pub(crate) open_by_shard: Vec<(String, usize)>,
     /// The associations that are shown.
     pub(crate) associations: Vec<AssociationMetrics>,
 }
@@ -45,19 +48,26 @@ impl AssociationMetrics {
 impl EndpointMetrics {
     /// Adds those of the endpoint at `position` of a list.
     pub(crate) fn add(&mut self, position: usize, other: Self) {
-        let Self { statistics, open, associations } = other;
-        let sum = &mut self.statistics;
-        sum.packets_sent += statistics.packets_sent;
-        sum.packets_unsent += statistics.packets_unsent;
-        sum.packets_received += statistics.packets_received;
-        sum.not_accepted += statistics.not_accepted;
-        sum.protocol.refused_for_limit += statistics.protocol.refused_for_limit;
-        sum.protocol.malformed += statistics.protocol.malformed;
-        self.open += open;
-        self.associations.extend(associations.into_iter().map(|it| {
-            let number = format!("{position}.{}", it.number);
-            AssociationMetrics { number, ..it }
-        }));
+        let shards = other.open_by_shard.into_iter();
+        self.add_shard(Self {
+            open_by_shard: shards
+                .map(|(shard, open)| (format!("{position}.{shard}"), open))
+                .collect(),
+            associations: other
+                .associations
+                .into_iter()
+                .map(|it| AssociationMetrics { number: format!("{position}.{}", it.number), ..it })
+                .collect(),
+            ..other
+        });
+    }
+
+    /// Adds those of a further shard of the same endpoint.
+    pub(crate) fn add_shard(&mut self, other: Self) {
+        self.statistics += other.statistics;
+        self.open += other.open;
+        self.open_by_shard.extend(other.open_by_shard);
+        self.associations.extend(other.associations);
     }
 
     /// The metrics in Prometheus' text format.
@@ -94,6 +104,12 @@ impl EndpointMetrics {
                 statistics.packets_received,
             ),
             (
+                "packets_redirected_total",
+                "counter",
+                "Packets that a shard received for another.",
+                statistics.packets_redirected,
+            ),
+            (
                 "associations_not_accepted_total",
                 "counter",
                 "Associations aborted because too many waited to be accepted.",
@@ -115,6 +131,10 @@ impl EndpointMetrics {
         for (name, kind, about, value) in counts {
             metrics.single(name, kind, about, value);
         }
+        let shards = self.open_by_shard.iter();
+        let shards = shards.map(|(shard, open)| ([("shard", shard.clone())], *open as u64));
+        let about = "Associations that have not ended, by shard of an endpoint with several.";
+        metrics.family("shard_associations", "gauge", about, shards);
     }
 
     /// A counter or gauge of each association.

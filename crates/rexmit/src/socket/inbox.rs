@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 
-use quinn_udp::RecvMeta;
 use rexmit_core::{Ecn, Route};
+use rexmit_udp::RecvMeta;
 
 use super::Socket;
 

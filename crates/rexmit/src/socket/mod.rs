@@ -12,12 +12,11 @@ mod refusals;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, RwLock};
 use std::task::{Context, Poll, ready};
 
-use quinn_udp::{EcnCodepoint, Transmit, UdpSockRef, UdpSocketState};
 use rexmit_core::{Ecn, Route};
-use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
+use rexmit_udp::{EcnCodepoint, Transmit, UdpState};
+use socket2::{Domain, Protocol, SockAddr, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
@@ -25,8 +24,7 @@ pub(crate) use inbox::Inbox;
 pub(crate) use outbox::Outbox;
 pub(crate) use refusals::Report;
 
-/// The size requested from the kernel for each buffer of a socket; it grants what its limits allow
-/// (`net.core.rmem_max` and `wmem_max`).
+/// The size requested from the kernel for each buffer of a socket.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
 /// IP protocol number of SCTP.
@@ -50,12 +48,7 @@ enum Kind {
 #[derive(Debug)]
 pub(crate) struct Socket {
     io: UdpSocket,
-    /// The library's state. It is replaced when a system call fails, because the library then sends no ECN field over
-    /// IPv4 any more, to any destination.
-    state: RwLock<UdpSocketState>,
-    /// The most packets of a batch, as the system reported when the socket was created. The value in `state` is not
-    /// used, because it drops to one after an error of any destination.
-    max_segments: usize,
+    state: UdpState,
     kind: Kind,
     local: SocketAddr,
     /// Whether ICMP errors are queued, and fail the next call that sends.
@@ -65,12 +58,40 @@ pub(crate) struct Socket {
 impl Socket {
     /// A UDP socket. An IPv6 wildcard address accepts IPv4, too.
     pub(crate) fn bind_udp(address: SocketAddr) -> io::Result<Self> {
+        Self::bind(Self::new_udp(address)?, address, Kind::Udp)
+    }
+
+    fn new_udp(address: SocketAddr) -> io::Result<socket2::Socket> {
         let domain = Domain::for_address(address);
         let socket = socket2::Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
         if address.is_ipv6() {
             socket.set_only_v6(!address.ip().is_unspecified())?;
         }
-        Self::bind(socket, address, Kind::Udp)
+        Ok(socket)
+    }
+
+    /// Several UDP sockets at one address. `program` says for each packet which of them receives it. It is refused if another
+    /// socket is at the address.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn bind_group(
+        address: SocketAddr,
+        count: usize,
+        program: &[libc::sock_filter],
+    ) -> io::Result<Vec<Self>> {
+        // The sockets of a group would share the address with another group of the same user.
+        let mut address = Self::bind_udp(address)?.local;
+        let mut sockets = Vec::new();
+        for _ in 0..count {
+            let socket = Self::new_udp(address)?;
+            socket.set_reuse_port(true)?;
+            let socket = Self::bind(socket, address, Kind::Udp)?;
+            address = socket.local;
+            sockets.push(socket);
+        }
+        if let Some(first) = sockets.first() {
+            steer(first, program)?;
+        }
+        Ok(sockets)
     }
 
     /// A raw socket that receives the SCTP packets to `sctp_port`.
@@ -104,20 +125,17 @@ impl Socket {
         socket.bind(&SockAddr::from(address))?;
         let local = socket.local_addr()?.as_socket().unwrap_or(address);
         // A raw socket refuses the options that only UDP has; the library then assumes an old kernel.
-        let state = new_state(&socket)?;
-        let _ = state.set_recv_buffer_size((&socket).into(), SOCKET_BUFFER_BYTES);
-        let _ = state.set_send_buffer_size((&socket).into(), SOCKET_BUFFER_BYTES);
+        let state = UdpState::new(&socket)?;
+        state.request_buffers(&socket, SOCKET_BUFFER_BYTES);
         let local = match kind {
             Kind::Udp => local,
             // The kernel shows the protocol number there.
             #[cfg(all(feature = "raw", target_os = "linux"))]
             Kind::RawV4 { .. } | Kind::RawV6 { .. } => SocketAddr::new(local.ip(), 0),
         };
-        let max_segments = state.max_gso_segments();
         // tokio only waits for the socket, so a raw socket can be passed as a UDP socket.
         let io = UdpSocket::from_std(socket.into())?;
-        let (state, reports_errors) = (RwLock::new(state), AtomicBool::new(false));
-        Ok(Self { io, state, max_segments, kind, local, reports_errors })
+        Ok(Self { io, state, kind, local, reports_errors: AtomicBool::new(false) })
     }
 
     /// The address and UDP port it is bound to; port 0 for a raw socket.
@@ -131,7 +149,7 @@ impl Socket {
 
     /// The most packets to one destination that one call may send.
     const fn max_segments(&self) -> usize {
-        self.max_segments
+        self.state.max_segments()
     }
 
     /// Sends packets of `segment_bytes` each, the last one possibly shorter, or none of them.
@@ -149,22 +167,12 @@ impl Socket {
             segment_size: Some(segment_bytes),
             src_ip: self.source(route.local.ip()),
         };
-        let send = || {
-            let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-            state.try_send((&self.io).into(), &transmit)
-        };
+        let send = || self.state.try_send(&self.io, &transmit);
         let mut result = send();
         if self.reports_errors.load(Ordering::Relaxed)
             && result.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::WouldBlock)
         {
             result = send(); // The error may have been that of an earlier packet, perhaps of another destination.
-        }
-        #[cfg(target_os = "linux")]
-        if let Err(error) = &result
-            && matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO))
-            && let Ok(state) = new_state(&self.io)
-        {
-            *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
         }
         match result {
             // Tried again through tokio, so that it registers that the socket is full. tokio is not asked first,
@@ -207,9 +215,7 @@ impl Socket {
             let mut outcome = None;
             // "Would block" has tokio wait for the next arrival.
             let _ = self.io.try_io(Interest::READABLE, || {
-                let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-                let received =
-                    inbox.fill(|buffers, meta| state.recv((&self.io).into(), buffers, meta));
+                let received = inbox.fill(|buffers, meta| self.state.recv(&self.io, buffers, meta));
                 // If there was room for more packets, no more had arrived. After an error other than `WouldBlock`, the
                 // call is not repeated before another packet arrives, because the error may be permanent.
                 let may_be_more = matches!(received, Ok(true));
@@ -240,18 +246,18 @@ impl Socket {
     }
 }
 
-/// The library's state for a socket, with the socket's options set.
-fn new_state<S>(socket: &S) -> io::Result<UdpSocketState>
-where
-    for<'s> UdpSockRef<'s>: From<&'s S>,
-    for<'s> SockRef<'s>: From<&'s S>,
-{
-    let state = UdpSocketState::new(socket.into())?;
-    // The library enables time stamps, with which the control messages of a coalesced batch do not fit into its buffer: the
-    // ECN field would be missing.
-    #[cfg(target_os = "linux")]
-    refusals::set_option(&SockRef::from(socket), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 0)?;
-    Ok(state)
+/// Has `program` choose the socket of each packet, for all sockets at the address of `socket`.
+#[cfg(target_os = "linux")]
+pub(crate) fn steer(socket: &Socket, program: &[libc::sock_filter]) -> io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+    let len = u16::try_from(program.len()).map_err(io::Error::other)?;
+    let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
+    let (value, size) = ((&raw const program).cast(), size_of_val(&program) as libc::socklen_t);
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF);
+    // SAFETY: the kernel reads `size` bytes at `value`, which are those of `program`, and its `len` instructions, which it
+    // does not change.
+    let result = unsafe { libc::setsockopt(socket.io.as_raw_fd(), level, option, value, size) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Whether no interface of this machine has the address.

@@ -86,7 +86,7 @@ impl Stack {
         let tcp = tcp::Endpoint::new(config, &Seed::from_bytes(entropy))?;
         let alarm = Alarm::new().map_err(OpenError::Timer)?;
         let state = StackState::new(tcp, Arc::new(device), &addresses, alarm);
-        let shared = Arc::new(Shared::new(state));
+        let shared = Arc::new(Shared::new(state, Arc::default()));
         tokio::spawn(Driver::new(Arc::clone(&shared), Batch::new(mtu)).run());
         Ok(Self { owner: Arc::new(Owner { shared, addresses, mtu }) })
     }

@@ -1,6 +1,6 @@
 //! State shared by the handles and the driver of an endpoint.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rexmit_core::Instant;
 use tokio::sync::Notify;
@@ -12,12 +12,13 @@ use crate::clock;
 pub(crate) struct Shared<S> {
     state: Mutex<S>,
     /// Notified when there is a connection to accept, and at the end.
-    pub(crate) changed: Notify,
+    pub(crate) changed: Arc<Notify>,
 }
 
 impl<S: Served> Shared<S> {
-    pub(crate) fn new(state: S) -> Self {
-        Self { state: Mutex::new(state), changed: Notify::new() }
+    /// Several may have the notification `changed` in common.
+    pub(crate) fn new(state: S, changed: Arc<Notify>) -> Self {
+        Self { state: Mutex::new(state), changed }
     }
 
     /// Takes a turn: runs `act`, sends the packets that are due after it, and wakes the tasks concerned.

@@ -19,6 +19,9 @@ pub const MAX_ADDRESSES: usize = 8;
 /// [`SourceAddresses::Routed`](crate::SourceAddresses::Routed).
 pub const MAX_HOST_ADDRESSES: usize = 64;
 
+/// The most [`shards`](crate::EndpointConfig::shards) of an endpoint: verification tags keep 26 random bits.
+pub const MAX_SHARDS: usize = 64;
+
 /// The most types of chunks that a peer can be asked to authenticate.
 pub const MAX_AUTHENTICATED_CHUNKS: usize = 32;
 
@@ -57,7 +60,7 @@ pub enum ConfigError {
     Recovery(#[from] InvalidRecovery),
 }
 
-pub(super) fn bound(
+pub(crate) fn bound(
     name: &'static str,
     value: usize,
     min: usize,

@@ -12,7 +12,7 @@ use serde::Serialize;
 use error::bound;
 pub use error::{
     ConfigError, MAX_ADDRESSES, MAX_AUTHENTICATED_CHUNKS, MAX_HOST_ADDRESSES, MAX_PACKET_BYTES,
-    MAX_SACK_DELAY, MIN_PACKET_BYTES, MIN_RECEIVE_BUFFER_BYTES,
+    MAX_SACK_DELAY, MAX_SHARDS, MIN_PACKET_BYTES, MIN_RECEIVE_BUFFER_BYTES,
 };
 pub use parts::{
     AckCopies, AckCopyConfig, AuthenticationConfig, BufferConfig, ExtensionConfig, FailureConfig,
@@ -62,6 +62,10 @@ config! {
         pub addresses: Vec<IpAddr>,
         /// Which of them packets are sent from. Default [`SourceAddresses::Paired`].
         pub source_addresses: SourceAddresses,
+        /// Sockets of the endpoint, each with a task and a state machine of its own, for servers with several processors. A
+        /// driver provides them, as the crate `rexmit` does on Linux; the state machine itself refuses more than one. Limits
+        /// are those of all shards together, and each has an equal part. 1 to [`MAX_SHARDS`]. Default 1.
+        pub shards: usize,
         /// The initial TSN of every association; `None` draws it at random, as RFC 9260 §3.3.2 recommends.
         /// Only for tests, which choose one near the wrap. Default `None`.
         pub initial_tsn: Option<u32>,
@@ -182,6 +186,7 @@ impl Default for EndpointConfig {
             cookie_secret_lifetime: Duration::from_secs(3600),
             addresses: Vec::new(),
             source_addresses: SourceAddresses::default(),
+            shards: 1,
             initial_tsn: None,
             association: Arc::default(),
         }
@@ -269,8 +274,10 @@ impl EndpointConfig {
     /// # Errors
     /// The first violation found.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        bound("max_associations", self.max_associations, 1, 16 << 20)?;
-        bound("max_receive_bytes", self.max_receive_bytes, MIN_RECEIVE_BUFFER_BYTES, usize::MAX)?;
+        bound("shards", self.shards, 1, MAX_SHARDS)?;
+        let least = MIN_RECEIVE_BUFFER_BYTES * self.shards;
+        bound("max_associations", self.max_associations, self.shards, 16 << 20)?;
+        bound("max_receive_bytes", self.max_receive_bytes, least, usize::MAX)?;
         bound("addresses", self.addresses.len(), 0, MAX_ADDRESSES)?;
         bound(
             "cookie_secret_lifetime (s)",

@@ -14,13 +14,26 @@ const EXCESS_PER_SECOND: u32 = 64 * 1024;
 const MOST_ACCUMULATED: Duration = Duration::from_secs(4);
 
 /// The bytes by which answers may exceed [`FREE_FACTOR`]: a token bucket.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ExcessBudget {
     /// When the bytes sent so far are paid for.
     paid_at: Instant,
+    /// The endpoints of an address, which share the budget: each has an equal part.
+    shares: u32,
+}
+
+impl Default for ExcessBudget {
+    fn default() -> Self {
+        Self { paid_at: Instant::ZERO, shares: 1 }
+    }
 }
 
 impl ExcessBudget {
+    /// Sets the number of endpoints that share the budget.
+    pub(super) const fn set_shares(&mut self, shares: u32) {
+        self.shares = shares;
+    }
+
     /// Whether a packet of `received` bytes may be answered with `sent` bytes over `route`; the excess is taken from
     /// the budget.
     pub(super) fn allows(
@@ -32,7 +45,7 @@ impl ExcessBudget {
     ) -> bool {
         let headers = headers(route);
         let excess = (sent + headers).saturating_sub(FREE_FACTOR * (received + headers));
-        let cost = Duration::from_secs(excess as u64) / EXCESS_PER_SECOND;
+        let cost = Duration::from_secs(excess as u64) / EXCESS_PER_SECOND * self.shares;
         let paid_at = self.paid_at.max(now) + cost;
         let is_allowed = excess == 0 || paid_at - now <= MOST_ACCUMULATED;
         if is_allowed && excess > 0 {
@@ -58,7 +71,8 @@ mod tests {
 
     #[test]
     fn three_times_the_bytes_with_their_headers_are_free() {
-        let mut budget = ExcessBudget { paid_at: Instant::ZERO + MOST_ACCUMULATED };
+        let mut budget =
+            ExcessBudget { paid_at: Instant::ZERO + MOST_ACCUMULATED, ..ExcessBudget::default() };
         for (remote, headers) in
             [("192.0.2.2:1", 28), ("192.0.2.2:0", 20), ("[::1]:1", 48), ("[::1]:0", 40)]
         {
@@ -66,6 +80,18 @@ mod tests {
             assert!(budget.allows(Instant::ZERO, route(remote), 32, most));
             assert!(!budget.allows(Instant::ZERO, route(remote), 32, most + 1));
         }
+    }
+
+    #[test]
+    fn endpoints_that_share_the_budget_have_equal_parts() {
+        let route = route("192.0.2.2:1");
+        let most = |shares| {
+            let mut budget = ExcessBudget::default();
+            budget.set_shares(shares);
+            let now = Instant::from_millis(10_000);
+            (0..10_000).take_while(|_| budget.allows(now, route, 32, 180 - 28 + 100)).count()
+        };
+        assert_eq!((most(1), most(4)), (2621, 655));
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod retired;
 mod scheduling;
 mod setup;
 mod shared;
+mod tags;
 mod too_big;
 
 use std::collections::VecDeque;
@@ -28,6 +29,7 @@ use rexmit_core::{Ecn, Instant, Rng, Route, Seed};
 use rexmit_recovery::{ThinConfig, Unanswered};
 
 use crate::association::{Association, Context, Identity, RANDOM_LEN, RoundTrips, Surroundings};
+use crate::config::error::bound;
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::error::{ConnectError, ResetError, SendError, ThinError};
 use crate::message::{InboundMessage, MessageId, OutboundMessage};
@@ -38,6 +40,7 @@ use amplification::ExcessBudget;
 use cookie::CookieSigner;
 use lookup::{Lookup, Slot};
 use shared::Shared;
+pub use tags::TagClass;
 
 /// The most answers that wait to be transmitted; further ones are dropped, as a network could drop them.
 const MAX_REPLIES: usize = 64;
@@ -90,6 +93,8 @@ pub struct Endpoint {
     /// The ECN field of the packet that was written last.
     transmit_ecn: Ecn,
     excess: ExcessBudget,
+    /// The local tags that are drawn.
+    tags: TagClass,
     /// Generator for RANDOM parameters, separate so that it does not change other random values.
     randoms: Rng,
 }
@@ -108,11 +113,12 @@ impl Endpoint {
     /// real network; in a simulation it is fixed.
     ///
     /// # Errors
-    /// If the port is 0, or a value of `config` is out of range.
+    /// If the port is 0, or a value of `config` is out of range, or there is more than one shard.
     pub fn new(config: EndpointConfig, seed: &Seed) -> Result<Self, ConfigError> {
         if config.port == 0 {
             return Err(ConfigError::PortZero);
         }
+        bound("shards", config.shards, 1, 1)?;
         config.validate()?;
         Ok(Self {
             signer: CookieSigner::new(seed, config.cookie_secret_lifetime, config.port),
@@ -137,6 +143,7 @@ impl Endpoint {
             replies: VecDeque::new(),
             transmit_ecn: Ecn::NotEct,
             excess: ExcessBudget::default(),
+            tags: TagClass::default(),
             randoms: seed.split("authentication").rng(),
             config,
         })
@@ -176,7 +183,7 @@ impl Endpoint {
     }
 
     fn new_identity(&mut self, remote_port: u16) -> Identity {
-        let local_tag = new_tag(&mut self.around.rng, &self.lookup);
+        let local_tag = new_tag(&mut self.around.rng, self.tags, &self.lookup);
         let mut random = [0; RANDOM_LEN];
         self.randoms.fill(&mut random);
         // Drawn in any case, so that fixing the TSN changes nothing else.
@@ -419,9 +426,9 @@ impl Endpoint {
 }
 
 /// A random tag that no association here has (RFC 9260 §5.3.1).
-fn new_tag(rng: &mut Rng, lookup: &Lookup) -> u32 {
+fn new_tag(rng: &mut Rng, tags: TagClass, lookup: &Lookup) -> u32 {
     loop {
-        let tag = rng.u32();
+        let Some(tag) = tags.nearest(rng.u32()) else { continue };
         if tag != 0 && lookup.by_tag(tag).is_none() && !lookup.is_retired(tag) {
             return tag;
         }

@@ -3,10 +3,10 @@
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
-use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rexmit_core::{Ecn, Route};
+use rexmit_udp::{EcnCodepoint, RecvMeta, Transmit, UdpState};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::settings::LOOPBACK_MTU;
@@ -31,7 +31,7 @@ struct Batch {
 #[derive(Debug)]
 pub(super) struct Wire {
     io: UdpSocket,
-    state: UdpSocketState,
+    state: UdpState,
     max_segments: usize,
     /// The address with the UDP port, or port 0 for SCTP over IP. It is the local address of packets for which the
     /// kernel reports none.
@@ -65,13 +65,12 @@ impl Wire {
 
     fn new(io: UdpSocket, local: SocketAddr) -> io::Result<Self> {
         io.set_nonblocking(true)?;
-        let state = new_state(&io)?;
-        let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER_BYTES);
-        let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER_BYTES);
+        let state = UdpState::new(&io)?;
+        state.request_buffers(&io, SOCKET_BUFFER_BYTES);
         Ok(Self {
             local,
             io,
-            max_segments: state.max_gso_segments(),
+            max_segments: state.max_segments(),
             state,
             batch: None,
             spare: Vec::new(),
@@ -109,7 +108,7 @@ impl Wire {
     pub(super) fn receive(&mut self, mut take: impl FnMut(Route, Ecn, &[u8])) -> io::Result<bool> {
         let mut meta = [RecvMeta::default()];
         let mut buffers = [IoSliceMut::new(&mut self.buffer)];
-        match self.state.recv((&self.io).into(), &mut buffers, &mut meta) {
+        match self.state.recv(&self.io, &mut buffers, &mut meta) {
             Ok(0) => return Ok(false),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
@@ -193,34 +192,12 @@ impl Wire {
             segment_size: Some(batch.segment_bytes),
             src_ip: (!source.is_unspecified()).then_some(source),
         };
-        let result = self.state.try_send((&self.io).into(), &transmit);
-        if result.as_ref().is_err_and(ends_ecn)
-            && let Ok(state) = new_state(&self.io)
-        {
-            self.state = state;
-            // The kernel may be unable to cut batches.
+        let result = self.state.try_send(&self.io, &transmit);
+        if result.as_ref().is_err_and(rexmit_udp::may_concern_batches) {
             self.max_segments = 1;
         }
         result
     }
-}
-
-/// The library's state for a socket, with the socket's options set.
-fn new_state(socket: &UdpSocket) -> io::Result<UdpSocketState> {
-    let state = UdpSocketState::new(socket.into())?;
-    // The library enables time stamps, with which the control messages of a coalesced batch do not fit into its buffer: the
-    // ECN field would be missing.
-    let off: libc::c_int = 0;
-    let (value, len) = ((&raw const off).cast(), size_of::<libc::c_int>() as libc::socklen_t);
-    let (level, option) = (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS);
-    // SAFETY: the kernel reads `len` bytes at `value`, which are those of `off`.
-    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value, len) };
-    if result == 0 { Ok(state) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Whether the library sends no ECN field over IPv4 after this error, to any destination, unless its state is replaced.
-fn ends_ecn(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO))
 }
 
 impl AsFd for Wire {

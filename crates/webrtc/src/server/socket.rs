@@ -3,8 +3,8 @@
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 
-use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rexmit_core::{Ecn, Route};
+use rexmit_udp::{EcnCodepoint, RecvMeta, Transmit, UdpState};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
@@ -15,14 +15,14 @@ const MAX_DATAGRAM: usize = 4096;
 
 pub(super) struct Socket {
     io: UdpSocket,
-    state: UdpSocketState,
+    state: UdpState,
     local: SocketAddr,
     buffer: Vec<u8>,
 }
 
 impl Socket {
     pub(super) fn new(io: UdpSocket) -> io::Result<Self> {
-        let state = new_state(&io)?;
+        let state = UdpState::new(&io)?;
         Ok(Self { local: io.local_addr()?, state, io, buffer: vec![0; BUFFER_BYTES] })
     }
 
@@ -37,7 +37,7 @@ impl Socket {
     ) -> io::Result<usize> {
         let mut meta = [RecvMeta::default()];
         let mut buffers = [IoSliceMut::new(&mut self.buffer)];
-        let receive = || self.state.recv((&self.io).into(), &mut buffers, &mut meta);
+        let receive = || self.state.recv(&self.io, &mut buffers, &mut meta);
         self.io.try_io(Interest::READABLE, receive)?;
         let [meta] = meta;
         let route = Route { local: self.local, remote: meta.addr };
@@ -49,12 +49,7 @@ impl Socket {
     }
 
     /// Sends a datagram once the kernel has room.
-    pub(super) async fn send(
-        &mut self,
-        remote: SocketAddr,
-        ecn: Ecn,
-        data: &[u8],
-    ) -> io::Result<()> {
+    pub(super) async fn send(&self, remote: SocketAddr, ecn: Ecn, data: &[u8]) -> io::Result<()> {
         let transmit = Transmit {
             destination: remote,
             ecn: EcnCodepoint::from_bits(ecn.bits()),
@@ -62,47 +57,9 @@ impl Socket {
             segment_size: None,
             src_ip: None,
         };
-        let send = || self.state.try_send((&self.io).into(), &transmit);
-        let result = self.io.async_io(Interest::WRITABLE, send).await;
-        if result.as_ref().is_err_and(ends_ecn)
-            && let Ok(state) = new_state(&self.io)
-        {
-            self.state = state;
-        }
-        result
+        let send = || self.state.try_send(&self.io, &transmit);
+        self.io.async_io(Interest::WRITABLE, send).await
     }
-}
-
-/// The library's state for a socket, with the socket's options set.
-fn new_state(socket: &UdpSocket) -> io::Result<UdpSocketState> {
-    let state = UdpSocketState::new(socket.into())?;
-    // The library enables time stamps, with which the control messages of a coalesced batch do not fit into its buffer: the
-    // ECN field would be missing.
-    #[cfg(target_os = "linux")]
-    disable_time_stamps(socket)?;
-    Ok(state)
-}
-
-#[cfg(target_os = "linux")]
-fn disable_time_stamps(socket: &UdpSocket) -> io::Result<()> {
-    use std::os::fd::AsRawFd as _;
-    let off: libc::c_int = 0;
-    let (value, len) = ((&raw const off).cast(), size_of::<libc::c_int>() as libc::socklen_t);
-    let (level, option) = (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS);
-    // SAFETY: the kernel reads `len` bytes at `value`, which are those of `off`.
-    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value, len) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Whether the library sends no ECN field over IPv4 after this error, to any destination, unless its state is replaced.
-#[cfg(target_os = "linux")]
-fn ends_ecn(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO))
-}
-
-#[cfg(not(target_os = "linux"))]
-const fn ends_ecn(_: &io::Error) -> bool {
-    false
 }
 
 #[cfg(test)]
@@ -115,7 +72,7 @@ mod tests {
     async fn datagrams_keep_their_ecn_fields() {
         for host in ["127.0.0.1:0", "[::1]:0"] {
             let bind = || async { Socket::new(UdpSocket::bind(host).await.unwrap()).unwrap() };
-            let (mut sender, mut receiver) = (bind().await, bind().await);
+            let (sender, mut receiver) = (bind().await, bind().await);
             let fields = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
             for ecn in fields {
                 sender.send(receiver.local, ecn, b"data").await.unwrap();

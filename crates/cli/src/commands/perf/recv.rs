@@ -18,7 +18,7 @@ use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::metrics::MetricsOption;
 use crate::output::Format;
-use crate::signals::{Signals, block_on};
+use crate::signals::{Signals, block_on_threads};
 use crate::transport::Transport;
 use crate::values::{self, Host};
 
@@ -31,6 +31,7 @@ use crate::values::{self, Host};
 #[command(after_help = examples!(
 "  rexmit perf recv --listen 127.0.0.1:9899 --out latency.csv
   rexmit perf recv --listen 0.0.0.0:9899 --duration 60s --json | jq .latency
+  rexmit perf recv --listen 0.0.0.0:9899 --unencrypted --shards 8
   rexmit perf recv --metrics 9100     # and in another shell: rexmit top localhost:9100"))]
 pub(super) struct Arguments {
     /// Address to listen on; port 0 for any.
@@ -42,6 +43,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "locals",
           value_parser = values::addresses())]
     addresses: u32,
+    /// Sockets at each address, each with a task of its own, and as many threads, to use so many processors (Linux). Associations are spread
+    /// over them by the addresses of the senders. With metrics, rexmit_shard_associations is the number on each.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::shards())]
+    shards: usize,
     /// File to write the record to; an existing file is replaced.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -60,14 +65,23 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { listen, addresses, out, duration, progress, transport, metrics, format } =
-        arguments;
+    let Arguments {
+        listen,
+        addresses,
+        shards,
+        out,
+        duration,
+        progress,
+        transport,
+        metrics,
+        format,
+    } = arguments;
     let is_shown = *progress;
     let out: Box<dyn Write + Send> = match out {
         Some(path) => Box::new(create(path)?),
         None => Box::new(io::sink()),
     };
-    let received = block_on(async {
+    let received = block_on_threads(*shards, async {
         let signals = Signals::new()?;
         let first = listen.local()?;
         if *addresses > 1 && first.port() == 0 {
@@ -75,7 +89,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             return Err(Failure::new(Kind::Usage, message));
         }
         let association = transport.association(|_| {});
-        let endpoints: Arc<[_]> = transport.listen_at(first, *addresses, &association)?.into();
+        let endpoints: Arc<[_]> =
+            transport.listen_at(first, *addresses, *shards, &association)?.into();
         let latency: Arc<Mutex<Option<(u64, LatencySummary)>>> = Arc::default();
         let shared = Arc::clone(&latency);
         let shown = Arc::clone(&endpoints);
