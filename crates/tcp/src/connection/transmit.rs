@@ -63,7 +63,8 @@ impl Connection {
     }
 
     fn write_data(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> bool {
-        if !self.state.may_send_data() {
+        // A receiver of data has nothing to send or to repeat.
+        if !self.state.may_send_data() || self.out.is_empty() {
             return false;
         }
         let room = SegmentRoom {
