@@ -46,10 +46,21 @@ use schedule::{Schedule, TimeLeft, Wanted};
 const INTERVALS: usize = 8;
 /// A deadline is reported as infeasible if at best so many times as many messages are late as may be.
 const TOLERANCE: f64 = 1.25;
+/// It is reported again after it could be met for so long.
+const FEASIBLE_AGAIN: Duration = Duration::from_secs(10);
+/// Different deadlines of which it is remembered that they could not be met; the latest ones count.
+const MAX_INFEASIBLE: usize = 8;
 /// Plans aim at this part of the units that may be late: the share of losses is an estimate.
 const AIM: f64 = 0.8;
 /// The weight of a new unit in the mean number of units in flight.
 const BESIDE_WEIGHT: f64 = 1.0 / 64.0;
+/// The weight of a unit in the mean share of late ones.
+const LATE_WEIGHT: f64 = 1.0 / 32.0;
+/// Copies pause if so many units are late, and twice as many as are lost: they fill the path.
+const MOST_LATE: f64 = 0.25;
+/// How long copies pause for the first time; each time soon after a pause twice as long, and the most.
+const MIN_PAUSE: Duration = Duration::from_secs(10);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// Units whose first transmission or its ACK was lost, at most, of which the latest show which it was.
 const SILENT: f64 = 256.0;
 
@@ -203,10 +214,11 @@ struct Plans {
     beside: f64,
     /// The remainder of the lot that decides between n and n - 1 transmissions.
     carry: f64,
-    /// The last deadline could not be met.
-    is_infeasible: bool,
+    /// Deadlines that could not be met, and when last.
+    infeasible: Vec<(Deadline, Instant)>,
     /// The probability that can be had instead, until it is reported.
     achievable: Option<f64>,
+    harm: Harm,
 }
 
 /// Events, and the decisions that follow.
@@ -256,6 +268,10 @@ impl Planner {
         };
         if let Some(planned) = plans.planned_mut(unit) {
             planned.outcome = outcome;
+            let due_at = planned.due.at;
+            if let Some(RoundTrip { least, .. }) = rtt {
+                plans.harm.on_arrived(now, now > due_at + least / 2, plans.losses.share());
+            }
         }
         again_at.zip(rtt).and_then(|(again, rtt)| is_of_first(rtt, again).then_some(sent_at))
     }
@@ -306,6 +322,16 @@ impl Planner {
         let schedule = left.map(|left| Schedule { left, losses: &losses });
         let wanted = schedule.map_or(Wanted::ONE, |schedule| schedule.wanted(AIM * late_of_stream));
         let needed = plans.draw(&wanted);
+        // Retransmissions are no copies. Of a new path's share of losses little is known, and more copies may fill the path.
+        let most_copies = if plans.harm.is_pausing(now) {
+            0
+        } else if plans.losses.is_assumed() {
+            1
+        } else {
+            u8::MAX
+        };
+        let rounds = left.map_or(0, |left| left.rounds);
+        let needed = needed.min(most_copies.saturating_add(1 + rounds));
         // Bundled copies stay on the path of the first transmission, perhaps in the same burst of losses.
         let is_bundled = !(is_elsewhere && are_bursty);
         if ways.is_some_and(|ways| !ways.rtt.is_cold) {
@@ -313,7 +339,7 @@ impl Planner {
             let bundles = slack.map_or(0, |slack| plans.bundles_in(slack));
             let least = schedule
                 .map_or(1.0, |schedule| schedule.least_late(&wanted, f64::from(bundles), budget));
-            plans.judge(least * late / late_of_stream, late);
+            plans.judge(now, due.deadline, least * late / late_of_stream);
         }
         let of_copies = left.filter(|left| left.rounds == 0);
         let copies =
@@ -393,6 +419,43 @@ impl Planner {
     }
 }
 
+/// Whether copies do more harm than good: where they fill the path, most messages are late, whatever their number.
+#[derive(Clone, Copy, Debug)]
+struct Harm {
+    /// The mean share of acknowledged units that were late.
+    late: f64,
+    /// There are no copies until then, and for how long it was.
+    paused_until: Instant,
+    pause: Duration,
+}
+
+impl Default for Harm {
+    fn default() -> Self {
+        Self { late: 0.0, paused_until: Instant::ZERO, pause: Duration::ZERO }
+    }
+}
+
+impl Harm {
+    /// A unit has arrived, late or in time; `lost` is the share of first transmissions that are lost. Without copies these
+    /// would be late.
+    fn on_arrived(&mut self, now: Instant, is_late: bool, lost: f64) {
+        if self.is_pausing(now) {
+            return;
+        }
+        self.late += (f64::from(u8::from(is_late)) - self.late) * LATE_WEIGHT;
+        if self.late < (2.0 * lost).max(MOST_LATE) {
+            return;
+        }
+        let is_again = now - self.paused_until < self.pause * 2;
+        self.pause = if is_again { (self.pause * 2).min(MAX_PAUSE) } else { MIN_PAUSE };
+        (self.paused_until, self.late) = (now + self.pause, 0.0);
+    }
+
+    fn is_pausing(&self, now: Instant) -> bool {
+        now < self.paused_until
+    }
+}
+
 impl Plans {
     fn planned(&self, unit: u64) -> Option<&Planned> {
         let place = self.units.binary_search_by_key(&unit, |planned| planned.unit).ok()?;
@@ -445,20 +508,32 @@ impl Plans {
         wanted.transmissions + u8::from(has_one_more)
     }
 
-    /// A deadline can be missed with the probability `least` at best, and may with `late`.
-    fn judge(&mut self, least: f64, late: f64) {
-        let was_infeasible = self.is_infeasible;
-        self.is_infeasible = least > if was_infeasible { late } else { TOLERANCE * late };
-        if self.is_infeasible && !was_infeasible {
-            self.achievable = Some(1.0 - least);
+    /// Of messages with this deadline the share `least` is late at best.
+    fn judge(&mut self, now: Instant, deadline: Deadline, least: f64) {
+        let known = self.infeasible.iter().position(|(it, _)| *it == deadline);
+        let last = known.map(|place| self.infeasible[place].1);
+        let was_infeasible = last.is_some_and(|last| now - last < FEASIBLE_AGAIN);
+        let may_be = if was_infeasible { 1.0 } else { TOLERANCE } * deadline.late();
+        if least <= may_be {
+            return;
+        }
+        if let Some(place) = known {
+            self.infeasible.remove(place);
+        } else if self.infeasible.len() == MAX_INFEASIBLE {
+            self.infeasible.remove(0);
+        }
+        self.infeasible.push((deadline, now));
+        if !was_infeasible {
+            self.achievable = Some(1.0 - least.min(1.0));
         }
     }
 }
 
-/// The time until a packet must be sent to be in time; `None` if it is over, or the round trip is not known.
+/// The time until a packet must be sent to be in time: none if jitter may make it late, but a packet with the mean delay is in
+/// time; `None` if that is late, too, or the round trip is not known.
 fn slack(now: Instant, due: Due, rtt: Option<RoundTrip>) -> Option<Duration> {
-    let latest = now + rtt?.one_way();
-    (latest <= due.at).then(|| due.at - latest)
+    let rtt = rtt?;
+    (now + rtt.mean / 2 <= due.at).then(|| due.at - (now + rtt.one_way()))
 }
 
 fn times(slack: Duration, each: Duration) -> u8 {

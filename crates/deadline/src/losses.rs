@@ -158,6 +158,11 @@ impl Losses {
         (self.rise, self.fall) = (Cusum::default(), Cusum::default());
     }
 
+    /// Whether the share is that of the beginning rather than of packets sent.
+    pub(super) fn is_assumed(&self) -> bool {
+        self.packets < 4.0 * AT_FIRST.0
+    }
+
     /// The probability that the next packet is lost.
     pub(super) fn share(&self) -> f64 {
         let error = (self.share * (1.0 - self.share) / self.packets).sqrt();

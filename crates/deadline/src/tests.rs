@@ -131,12 +131,12 @@ fn later_messages_carry_copies_until_there_are_enough() {
     let missing = planner.missing(1).expect("it has a deadline");
     assert!(missing >= 2);
     for left in (0..missing).rev() {
-        assert!(planner.is_bundling() && planner.wants_bundled(at(1), 1, Some(RTT.into())));
-        assert!(!planner.wants_bundled(at(80), 1, Some(RTT.into())), "it would be late");
+        assert!(planner.is_bundling() && planner.wants_bundled(at(1), 1, Some(RTT)));
+        assert!(!planner.wants_bundled(at(80), 1, Some(RTT)), "it would be late");
         planner.on_copied(at(1), 1);
         assert_eq!(planner.missing(1), Some(left));
     }
-    assert!(!planner.is_bundling() && !planner.wants_bundled(at(1), 1, Some(RTT.into())));
+    assert!(!planner.is_bundling() && !planner.wants_bundled(at(1), 1, Some(RTT)));
     // With time for a retransmission, nothing is copied before that.
     planner.on_new(at(2), new(2, due(2, 210, 0.9999)), Some(RTT.into()), UNLIMITED);
     assert!(!planner.wants_bundled(at(3), 2, Some(RTT)));
@@ -275,7 +275,7 @@ fn in_bursts_copies_take_the_other_path_if_it_is_fast_enough() {
         }
         (copies.is_elsewhere, copies.count, infeasible.is_some())
     };
-    assert_eq!(copies(RTT.into()).2, true, "one path cannot");
+    assert!(copies(RTT.into()).2, "one path cannot");
     assert_eq!(copies(ways(60, 0.05)), (true, 1, false));
     assert!(!copies(ways(140, 0.05)).0, "it would be late there");
     assert!(copies(ways(60, 0.9)).2, "it fails at the same time");
@@ -308,4 +308,93 @@ fn an_ack_over_a_faster_path_does_not_show_that_the_original_was_lost() {
     };
     assert_eq!(fate(60, 80), Outcome::Unknown);
     assert_eq!(fate(100, 120), Outcome::Known(1.0));
+}
+
+#[test]
+fn a_deadline_that_jitter_may_miss_has_its_copies_at_once() {
+    let mut planner = after_losses(10);
+    let send = |planner: &mut Planner, within| {
+        planner.on_new(at(0), new(1, due(0, within, 0.999)), Some(RTT.into()), UNLIMITED)
+    };
+    // The mean delay is 50 ms, and the timeout allows 1.5 ms for jitter.
+    let copies = send(&mut planner, 51);
+    assert!(copies.count >= 2 && copies.spacing.is_zero(), "{copies:?}");
+    planner.clear();
+    assert_eq!(send(&mut planner, 49), Copies::default(), "it would be late");
+}
+
+/// Two deadlines in turn, one of which cannot be met; after ten seconds in which it was not asked for it is reported again.
+#[test]
+fn of_several_deadlines_each_is_reported_once() {
+    let mut planner = after_losses(20);
+    let mut reported = Vec::new();
+    for unit in 0..1000 {
+        let now = 10 * unit + if unit < 900 { 0 } else { 20_000 };
+        let within = if unit % 2 == 0 { 40 } else { 1000 };
+        planner.on_new(at(now), new(unit, due(now, within, 0.999)), Some(RTT.into()), UNLIMITED);
+        planner.clear();
+        reported.extend(planner.take_infeasible().map(|_| unit));
+    }
+    assert_eq!(reported, [0, 900]);
+    for within in 1..100 {
+        planner.on_new(at(0), new(0, due(0, within, 0.999)), Some(RTT.into()), UNLIMITED);
+        planner.clear();
+    }
+    assert_eq!(plans(&planner).infeasible.len(), MAX_INFEASIBLE);
+}
+
+#[test]
+fn achievable_is_a_probability() {
+    let mut planner = after_losses(2);
+    for unit in 0..1000 {
+        let new = NewPlanned { is_ordered: true, ..new(unit, due(unit, 60, 0.999)) };
+        planner.on_new(at(unit), new, Some(RTT.into()), UNLIMITED);
+        let achievable = planner.take_infeasible();
+        assert!(achievable.is_none_or(|it| (0.0..1.0).contains(&it)), "{achievable:?}");
+    }
+}
+
+/// Nothing was sent: a loss of 3 % is assumed, for which 0.9999 would need three transmissions.
+#[test]
+fn a_new_path_has_one_copy_of_each() {
+    let mut planner = Planner::default();
+    let mut counts = Vec::new();
+    for unit in 1..=300 {
+        let due = due(100 * unit, 110, 0.999_999);
+        let copies = planner.on_new(at(100 * unit), new(unit, due), Some(RTT.into()), UNLIMITED);
+        counts.push(copies.count);
+        let is_lost = unit % 10 == 0;
+        planner.0.as_mut().unwrap().losses.on_fate(at(100 * unit), f64::from(u8::from(is_lost)));
+        planner.clear();
+    }
+    assert!(counts[..30].iter().all(|&count| count == 1), "{counts:?}");
+    assert!(counts[250..].iter().all(|&count| count > 2), "{counts:?}");
+}
+
+/// Where most messages are late although few are lost, copies pause, at first for ten seconds.
+#[test]
+fn copies_pause_where_messages_are_late_that_were_not_lost() {
+    let mut planner = after_losses(20);
+    let mut send = |second: u64, latency| {
+        let now = 1000 * second;
+        let new = new(second, due(now, 110, 0.999));
+        let copies = planner.on_new(at(now), new, Some(RTT.into()), UNLIMITED);
+        planner.on_acked(at(now + latency), second, false, Some(RTT));
+        planner.on_cumulative(second);
+        if second % 20 == 0 {
+            planner.0.as_mut().unwrap().losses.on_fate(at(now + 1), 1.0);
+        }
+        copies.count
+    };
+    let counts: Vec<u8> = (10_000..10_100).map(|second| send(second, 100)).collect();
+    assert!(counts.iter().all(|&count| count > 0), "they are in time");
+    let counts: Vec<u8> = (10_100..10_400).map(|second| send(second, 400)).collect();
+    let pauses: Vec<usize> = counts
+        .chunk_by(|a, b| (*a == 0) == (*b == 0))
+        .filter(|run| run[0] == 0)
+        .map(<[u8]>::len)
+        .collect();
+    assert_eq!(pauses[..4], [10, 20, 40, 60], "{counts:?}");
+    let counts: Vec<u8> = (10_700..11_000).map(|second| send(second, 100)).collect();
+    assert!(counts[200..].iter().all(|&count| count > 0), "{counts:?}");
 }

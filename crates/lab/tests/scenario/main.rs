@@ -1,5 +1,6 @@
 //! The measurements of runs of scenarios.
 
+mod deadlines;
 mod exact;
 mod kernel;
 mod laws;

@@ -232,7 +232,7 @@ impl Diversity {
     }
 
     /// The share of packets lost on `path`.
-    fn loss(&self, path: u8) -> f64 {
+    pub(crate) fn loss(&self, path: u8) -> f64 {
         let record = self.records.get(usize::from(path)).copied().unwrap_or_default();
         record.packets.share(PATH_PRIOR, self.usual_loss())
     }

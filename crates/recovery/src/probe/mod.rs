@@ -221,7 +221,7 @@ impl ProbeTimer {
         let diversity = state.paths.diversity().filter(|_| again != path);
         let other = diversity.map(|diversity| OtherPath {
             rtt: self.round_trip(state, again, group).unwrap_or(rtt),
-            loss_after_loss: diversity.loss_after(path, again),
+            loss_after_loss: diversity.loss_after(path, again).max(diversity.loss(again)),
         });
         Some(Ways { rtt, other })
     }
