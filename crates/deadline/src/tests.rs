@@ -381,7 +381,7 @@ fn copies_pause_where_messages_are_late_that_were_not_lost() {
         let copies = planner.on_new(at(now), new, Some(RTT.into()), UNLIMITED);
         planner.on_acked(at(now + latency), second, false, Some(RTT));
         planner.on_cumulative(second);
-        if second % 20 == 0 {
+        if second.is_multiple_of(20) {
             planner.0.as_mut().unwrap().losses.on_fate(at(now + 1), 1.0);
         }
         copies.count
