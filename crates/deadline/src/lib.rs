@@ -56,7 +56,7 @@ const AIM: f64 = 0.8;
 const BESIDE_WEIGHT: f64 = 1.0 / 64.0;
 /// The weight of a unit in the mean share of late ones.
 const LATE_WEIGHT: f64 = 1.0 / 32.0;
-/// Copies pause if so many units are late, and twice as many as are lost: they fill the path.
+/// Copies pause if this share of units is late, and twice the share of losses: they fill the path.
 const MOST_LATE: f64 = 0.25;
 /// How long copies pause for the first time; each time soon after a pause twice as long, and the most.
 const MIN_PAUSE: Duration = Duration::from_secs(10);
@@ -117,7 +117,7 @@ impl From<RoundTrip> for Ways {
     }
 }
 
-/// The budget of copies, as shares of what is sent for the first time; infinite is no limit.
+/// The budget of copies, as shares of new data; infinite is no limit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Budget {
     /// Packets that carry only copies, per packet with new data.

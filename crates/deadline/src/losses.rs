@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// What was lost while the share was higher does not look like a burst when the share has fallen.
+    /// Losses from before a fall of the share do not look like bursts after it.
     #[test]
     fn after_a_fall_independent_losses_are_no_bursts() {
         let mut losses = Losses::default();

@@ -20,12 +20,12 @@ pub(super) struct TimeLeft {
     timeout: Duration,
     /// The time for copies: after the first transmission, or the last retransmission.
     pub(super) spare: Duration,
-    /// The share that is lost, too, of what is sent again over another path, if it is.
+    /// The loss rate of retransmissions and copies over another path, if they take one.
     pub(super) other_loss: Option<f64>,
 }
 
 impl TimeLeft {
-    /// What is left when a unit is sent `now` that is sent again no sooner than after a timeout; `None` if it is late already, or
+    /// The time left when a unit is sent `now`, to be sent again after a timeout at the soonest; `None` if it is late already, or
     /// the round trip is not known.
     pub(super) fn of(now: Instant, due: Due, ways: Option<Ways>) -> Option<Self> {
         let Ways { rtt, other } = ways?;

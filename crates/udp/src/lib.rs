@@ -69,7 +69,7 @@ impl UdpState {
         state.recv(socket.into(), buffers, meta)
     }
 
-    /// Sends a datagram or a batch, or nothing. An error does not change what is sent afterwards.
+    /// Sends a datagram or a batch, or nothing. An error does not change later packets.
     ///
     /// # Errors
     /// The error of the system; `WouldBlock` if the socket's buffer is full.
