@@ -8,20 +8,9 @@
 //! The kernel does the same with a filter program ([`Steering::program`]). A shard hands packets over that belong to
 //! another: those of a batch that the kernel delivers as a whole, with the tag of its first packet.
 
-use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
 
-use rexmit_core::trace::{TraceEvent, TraceSink};
-use rexmit_core::{Ecn, Instant, Route};
 use rexmit_sctp::EndpointConfig;
-
-use crate::socket::Report;
-
-/// The most packets and reports that wait for a shard after others have received them; further ones are dropped, as in a full
-/// queue of the network.
-const MAX_HANDED_OVER: usize = 1024;
 
 /// RFC 9260 §3.1: ports, verification tag, checksum.
 const COMMON_HEADER_LEN: u32 = 12;
@@ -44,6 +33,11 @@ pub(super) struct Steering {
 }
 
 impl Steering {
+    /// The number of shards.
+    pub(super) const fn count(&self) -> usize {
+        self.count as usize
+    }
+
     pub(super) fn new(count: usize, by_tag: bool) -> Result<Self, getrandom::Error> {
         let mut random = [0; 20];
         getrandom::fill(&mut random)?;
@@ -70,7 +64,7 @@ impl Steering {
     }
 
     /// The shard of a packet from `remote`.
-    fn shard_of(&self, remote: SocketAddr, packet: &[u8]) -> usize {
+    pub(super) fn shard_of(&self, remote: SocketAddr, packet: &[u8]) -> usize {
         let tag = packet.get(TAG_AT as usize..).and_then(|rest| rest.first_chunk());
         let tag = u32::from_be_bytes(tag.copied().unwrap_or_default());
         let has_tag = self.by_tag && tag != 0 && packet.len() >= COMMON_HEADER_LEN as usize;
@@ -177,100 +171,6 @@ mod program {
     }
 }
 
-/// What a shard has received for another.
-pub(super) enum Handed {
-    Packet(Route, Ecn, Vec<u8>),
-    Report(Report),
-}
-
-/// What waits for a shard, and its driver.
-#[derive(Default)]
-struct Inbox {
-    waiting: VecDeque<Handed>,
-    driver: Option<Waker>,
-}
-
-/// The shards of an endpoint, as they see each other.
-struct Group {
-    steering: Steering,
-    inboxes: Vec<Mutex<Inbox>>,
-}
-
-/// One shard's place among the others.
-#[derive(Clone)]
-pub(crate) struct Member {
-    group: Arc<Group>,
-    index: usize,
-}
-
-impl Member {
-    /// The members of a group.
-    pub(super) fn all(steering: Steering) -> Vec<Self> {
-        let inboxes = (0..steering.count).map(|_| Mutex::default()).collect();
-        let group = Arc::new(Group { steering, inboxes });
-        let member = |index| Self { group: Arc::clone(&group), index };
-        (0..group.inboxes.len()).map(member).collect()
-    }
-
-    /// The number of this shard.
-    #[cfg(feature = "metrics")]
-    pub(super) const fn index(&self) -> usize {
-        self.index
-    }
-
-    /// The number of an association of this shard, which no other of the endpoint has.
-    pub(super) fn number(&self, index: u32) -> u32 {
-        index.wrapping_mul(self.group.steering.count).wrapping_add(self.index as u32)
-    }
-
-    /// Hands a packet over if it belongs to another shard. Returns whether it does.
-    pub(super) fn hand_over_packet(&self, route: Route, ecn: Ecn, packet: &[u8]) -> bool {
-        let shard = self.group.steering.shard_of(route.remote, packet);
-        self.hand_over(shard, || Handed::Packet(route, ecn, packet.to_vec()))
-    }
-
-    /// Hands an ICMP error over if another shard is the home of the peer. Returns whether it is.
-    pub(super) fn hand_over_report(&self, report: Report) -> bool {
-        let (Report::Refused(remote) | Report::TooBig { remote, .. }) = report;
-        self.hand_over(self.group.steering.home(remote), || Handed::Report(report))
-    }
-
-    fn hand_over(&self, shard: usize, handed: impl FnOnce() -> Handed) -> bool {
-        if shard == self.index {
-            return false;
-        }
-        let mut inbox = lock(&self.group.inboxes[shard]);
-        if inbox.waiting.len() < MAX_HANDED_OVER {
-            inbox.waiting.push_back(handed());
-        }
-        let driver = inbox.driver.take();
-        drop(inbox);
-        if let Some(driver) = driver {
-            driver.wake();
-        }
-        true
-    }
-
-    /// Registers the driver of this shard, which is woken when something is handed over.
-    pub(super) fn register(&self, driver: &Waker) {
-        let mut inbox = lock(&self.group.inboxes[self.index]);
-        if !inbox.waiting.is_empty() {
-            driver.wake_by_ref();
-        }
-        inbox.driver = Some(driver.clone());
-    }
-
-    /// What others have handed over.
-    pub(super) fn take_handed(&self) -> VecDeque<Handed> {
-        std::mem::take(&mut lock(&self.group.inboxes[self.index]).waiting)
-    }
-}
-
-fn lock(inbox: &Mutex<Inbox>) -> MutexGuard<'_, Inbox> {
-    // Every change is complete when the lock is released.
-    inbox.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A part of `limit` for shard `index` of `count`: the parts of all add up to it.
 pub(super) const fn part(limit: usize, index: usize, count: usize) -> usize {
     limit / count + (index < limit % count) as usize
@@ -284,25 +184,6 @@ pub(super) fn config_of(config: &EndpointConfig, index: usize) -> EndpointConfig
         .shards(1)
         .max_associations(part(config.max_associations))
         .max_receive_bytes(part(config.max_receive_bytes))
-}
-
-/// The sink of one shard: it numbers associations as the endpoint does, and shares the sink of all.
-pub(super) struct ShardSink {
-    member: Member,
-    sink: Arc<Mutex<Box<dyn TraceSink>>>,
-}
-
-impl ShardSink {
-    pub(super) fn new(member: Member, sink: &Arc<Mutex<Box<dyn TraceSink>>>) -> Self {
-        Self { member, sink: Arc::clone(sink) }
-    }
-}
-
-impl TraceSink for ShardSink {
-    fn record(&mut self, now: Instant, association: u32, event: &TraceEvent) {
-        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
-        sink.record(now, self.member.number(association), event);
-    }
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -403,19 +284,5 @@ mod tests {
             assert_eq!(parts.iter().sum::<usize>(), limit);
             assert!(parts.iter().all(|part| part.abs_diff(limit / count) <= 1), "{parts:?}");
         }
-    }
-
-    #[test]
-    fn no_more_waits_for_a_shard_than_the_limit() {
-        let members = Member::all(Steering::new(2, true).unwrap());
-        let [here, there] = [9899, 9900].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
-        let route = Route { local: here, remote: there };
-        let packet = [0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0];
-        for _ in 0..MAX_HANDED_OVER + 10 {
-            assert!(members[0].hand_over_packet(route, Ecn::NotEct, &packet));
-            assert!(!members[1].hand_over_packet(route, Ecn::NotEct, &packet));
-        }
-        assert_eq!(members[1].take_handed().len(), MAX_HANDED_OVER);
-        assert_eq!(members[0].take_handed().len(), 0);
     }
 }
