@@ -25,9 +25,9 @@ const T_BIT: u8 = 1;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steering {
     count: u32,
-    /// Random odd factors of the hash, so that no peer can choose addresses of one shard: of the UDP port, then of the words of
-    /// the address.
-    factors: [u32; 5],
+    /// Random odd factors of the hash, so that no peer can choose addresses of one shard: of the UDP port, of the words of
+    /// the address, and of the whole.
+    factors: [u32; 6],
     /// Whether verification tags can be read.
     by_tag: bool,
 }
@@ -39,7 +39,7 @@ impl Steering {
     }
 
     pub(super) fn new(count: usize, by_tag: bool) -> Result<Self, getrandom::Error> {
-        let mut random = [0; 20];
+        let mut random = [0; 24];
         getrandom::fill(&mut random)?;
         let word = |n: usize| u32::from_ne_bytes(std::array::from_fn(|byte| random[4 * n + byte]));
         let factors = std::array::from_fn(|n| word(n) | 1);
@@ -48,9 +48,14 @@ impl Steering {
 
     /// The shard for what a peer at `remote` begins, and for associations with it that are begun here.
     pub(super) fn home(&self, remote: SocketAddr) -> usize {
-        let [port, words @ ..] = self.factors;
-        let mut hash = u32::from(remote.port()).wrapping_mul(port);
-        let mut add = |word: u32, factor: u32| hash = hash.wrapping_add(word.wrapping_mul(factor));
+        let [port, words @ .., whole] = self.factors;
+        let mut hash = 0_u32;
+        // A product passes differences up only, the shift passes them down: each bit of an address counts.
+        let mut add = |word: u32, factor: u32| {
+            hash = hash.wrapping_add(word.wrapping_mul(factor));
+            hash ^= hash >> 16;
+        };
+        add(remote.port().into(), port);
         match remote.ip().to_canonical() {
             IpAddr::V4(ip) => add(ip.to_bits(), words[0]),
             IpAddr::V6(ip) => {
@@ -60,6 +65,8 @@ impl Steering {
                 }
             }
         }
+        hash = hash.wrapping_mul(whole);
+        hash = (hash ^ (hash >> 15)).wrapping_mul(whole);
         ((hash >> 16) % self.count) as usize
     }
 
@@ -87,8 +94,8 @@ impl Steering {
 mod program {
     use libc::{
         BPF_A, BPF_ABS, BPF_ADD, BPF_ALU, BPF_B, BPF_H, BPF_IND, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JMP,
-        BPF_JSET, BPF_K, BPF_LD, BPF_LDX, BPF_LEN, BPF_MEM, BPF_MOD, BPF_MSH, BPF_MUL, BPF_RET,
-        BPF_RSH, BPF_ST, BPF_W, BPF_X, sock_filter,
+        BPF_JSET, BPF_K, BPF_LD, BPF_LDX, BPF_LEN, BPF_MEM, BPF_MISC, BPF_MOD, BPF_MSH, BPF_MUL,
+        BPF_RET, BPF_RSH, BPF_ST, BPF_TAX, BPF_W, BPF_X, BPF_XOR, sock_filter,
     };
 
     use crate::endpoint::shards::{
@@ -112,17 +119,20 @@ mod program {
     }
 
     /// Multiplies A by `factor`, and adds it to the hash in memory.
-    const fn add_to_hash(factor: u32) -> [sock_filter; 4] {
+    const fn add_to_hash(factor: u32) -> [sock_filter; 7] {
         [
             op(BPF_ALU | BPF_MUL | BPF_K, factor),
             op(BPF_LDX | BPF_MEM, 0),
             op(BPF_ALU | BPF_ADD | BPF_X, 0),
+            op(BPF_MISC | BPF_TAX, 0),
+            op(BPF_ALU | BPF_RSH | BPF_K, 16),
+            op(BPF_ALU | BPF_XOR | BPF_X, 0),
             op(BPF_ST, 0),
         ]
     }
 
     pub(super) fn of(steering: &Steering) -> Vec<sock_filter> {
-        let [port, words @ ..] = steering.factors;
+        let [port, words @ .., whole] = steering.factors;
         let answer = [op(BPF_ALU | BPF_MOD | BPF_K, steering.count), op(BPF_RET | BPF_A, 0)];
         let load = |offset| op(BPF_LD | BPF_W | BPF_ABS, offset);
         let mut program = Vec::new();
@@ -165,7 +175,15 @@ mod program {
         ]);
         program.extend(v4);
         program.extend(v6);
-        program.extend([op(BPF_LD | BPF_MEM, 0), op(BPF_ALU | BPF_RSH | BPF_K, 16)]);
+        program.extend([
+            op(BPF_LD | BPF_MEM, 0),
+            op(BPF_ALU | BPF_MUL | BPF_K, whole),
+            op(BPF_MISC | BPF_TAX, 0),
+            op(BPF_ALU | BPF_RSH | BPF_K, 15),
+            op(BPF_ALU | BPF_XOR | BPF_X, 0),
+            op(BPF_ALU | BPF_MUL | BPF_K, whole),
+            op(BPF_ALU | BPF_RSH | BPF_K, 16),
+        ]);
         program.extend(answer);
         program
     }
@@ -275,6 +293,48 @@ mod tests {
             assert_eq!(steering.shard_of(remote, &tag[..11]), home);
             assert_eq!(steering.shard_of(remote, &[0; 12]), home);
         }
+    }
+
+    /// Asserts that hardly any factors put more than half of `addresses` into one of four shards.
+    fn are_spread(addresses: &[SocketAddr]) {
+        let mut random = rexmit_core::Seed::from_u64(1).rng();
+        const ROUNDS: usize = 100;
+        let mut are_few = 0;
+        for _ in 0..ROUNDS {
+            let factors = std::array::from_fn(|_| random.u32() | 1);
+            let steering = Steering { count: 4, factors, by_tag: true };
+            let mut counts = [0; 4];
+            addresses.iter().for_each(|&remote| counts[steering.home(remote)] += 1);
+            are_few += usize::from(counts.iter().any(|&count| count > addresses.len() / 2));
+        }
+        assert!(are_few < ROUNDS / 10, "{are_few}: {addresses:?}");
+    }
+
+    #[test]
+    fn addresses_in_any_steps_are_spread_over_the_shards() {
+        for shift in 0..28 {
+            let v4 = |n: u32| SocketAddr::from(((0x0a00_0001 ^ (n << shift)).to_be_bytes(), 9899));
+            let count = 32.min(1_u64 << (32 - shift)) as u32;
+            are_spread(&(0..count).map(v4).collect::<Vec<_>>());
+        }
+        for shift in 0..124 {
+            let bits = |n: u128| (0x2001_0db8 << 96 | 1) ^ (n << shift);
+            let v6 = |n| SocketAddr::from((std::net::Ipv6Addr::from_bits(bits(n)), 9899));
+            are_spread(&(0..1 << (128 - shift).min(5)).map(v6).collect::<Vec<_>>());
+        }
+        for shift in 0..12 {
+            let port = |n: u16| SocketAddr::from(([10, 0, 0, 1], n << shift));
+            are_spread(&(0..32.min(1_u32 << (16 - shift)) as u16).map(port).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn each_shard_has_its_part_of_the_limits() {
+        let config = EndpointConfig::default().shards(3).max_associations(10);
+        let config = config.max_receive_bytes(100_001);
+        let parts = [0, 1, 2].map(|index| config_of(&config, index));
+        assert_eq!(parts.each_ref().map(|it| it.max_associations), [4, 3, 3]);
+        assert_eq!(parts.each_ref().map(|it| it.max_receive_bytes), [33_334, 33_334, 33_333]);
     }
 
     #[test]
