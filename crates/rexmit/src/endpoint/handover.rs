@@ -30,11 +30,11 @@ pub(super) enum Handed {
 /// What became of a packet or report that a shard has received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Delivery {
-    /// It belongs to this shard, or to one that has ended.
+    /// The packet or report belongs to this shard, or to one that has ended.
     Here,
-    /// It waits for another shard.
+    /// The packet or report waits for another shard.
     HandedOver,
-    /// It belongs to another shard, for which too much waits.
+    /// Too much waits for the shard to which the packet or report belongs.
     Dropped,
 }
 
