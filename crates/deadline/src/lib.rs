@@ -46,7 +46,7 @@ use schedule::{Schedule, TimeLeft, Wanted};
 const INTERVALS: usize = 8;
 /// A deadline is reported as infeasible if at best so many times as many messages are late as may be.
 const TOLERANCE: f64 = 1.25;
-/// It is reported again after it could be met for so long.
+/// A deadline that could be met for so long is reported again when it becomes infeasible.
 const FEASIBLE_AGAIN: Duration = Duration::from_secs(10);
 /// Different deadlines of which it is remembered that they could not be met; the latest ones count.
 const MAX_INFEASIBLE: usize = 8;
