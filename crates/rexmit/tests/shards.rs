@@ -6,13 +6,14 @@ mod common;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use common::{client_config, in_time, server_config};
 use rexmit::Instant;
 use rexmit::trace::{TraceEvent, TraceSink};
 use rexmit::{
-    Association, BindError, ConnectError, Encryption, Endpoint, EndpointConfig, Identity,
-    TimeLimits, Trust,
+    Association, AssociationConfig, BindError, CloseReason, ConnectError, Encryption, Endpoint,
+    EndpointConfig, Identity, TimeLimits, Trust,
 };
 
 const SHARDS: usize = 4;
@@ -160,6 +161,65 @@ async fn associations_are_begun_on_all_shards() {
     }
 }
 
+/// A shard whose socket is closed before the others leaves its packets to them.
+#[tokio::test]
+async fn shards_answer_until_the_last_association_of_all_has_ended() {
+    let server = sharded("127.0.0.1:0");
+    let to = server.local_addr();
+    let first = bind_at("127.0.0.1:0", client_config());
+    let ours = connect(&first, to).await;
+    let theirs = in_time(server.accept()).await.unwrap();
+    drop(server);
+    for _ in 0..CLIENTS / 2 {
+        let client = bind_at("127.0.0.1:0", client_config());
+        match in_time(client.connect(to, 5000)).await {
+            Err(error) => assert!(matches!(error, ConnectError::RefusedByPeer { .. }), "{error}"),
+            Ok(association) => {
+                let reason = in_time(association.closed()).await;
+                assert!(matches!(reason, CloseReason::AbortedByPeer { .. }), "{reason}");
+            }
+        }
+    }
+    theirs.stream(0).send("message").await.unwrap();
+    assert_eq!(in_time(ours.recv()).await.unwrap().payload, "message");
+    drop((ours, theirs));
+    // All sockets are closed now.
+    let is_free = async {
+        while Endpoint::bind_unencrypted(to, server_config()).is_err() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    in_time(is_free).await;
+}
+
+/// Each attempt reads the errors of all sockets, those for other attempts too. An INIT that is sent again would get another error.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attempts_at_the_same_time_are_refused_by_their_first_packet() {
+    const ONCE: Duration = Duration::from_secs(600);
+    let mut association = AssociationConfig::default();
+    (association.recovery.rto.initial, association.recovery.rto.max) = (ONCE, ONCE);
+    let config = client_config().shards(16).association(association.into());
+    let client = bind_at("127.0.0.1:0", config);
+    let (mut silent, mut attempts) = (Vec::new(), Vec::new());
+    let attempt = |to: SocketAddr| {
+        let client = client.clone();
+        tokio::spawn(async move { client.connect(to, 5000).await.unwrap_err() })
+    };
+    for _ in 0..24 {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        silent.push((attempt(socket.local_addr().unwrap()), socket));
+    }
+    for _ in 0..24 {
+        let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        attempts.push(attempt(free));
+    }
+    for attempt in attempts {
+        let error = in_time(attempt).await.unwrap();
+        assert!(matches!(error, ConnectError::PortUnreachable { .. }), "{error}");
+    }
+    silent.iter().for_each(|(attempt, _)| attempt.abort());
+}
+
 #[derive(Clone, Default)]
 struct Numbers(Arc<Mutex<BTreeSet<u32>>>);
 
@@ -214,6 +274,32 @@ async fn encrypted_associations_spread_over_the_shards() {
     let statistics = server.statistics();
     assert_eq!(statistics.packets_redirected, 0);
     assert_eq!(statistics.encryption.unwrap().handshakes_completed, 24);
+}
+
+#[tokio::test]
+async fn limits_of_encryption_are_those_of_all_shards() {
+    let any = "127.0.0.1:0".parse().unwrap();
+    let identity = Identity::generate().unwrap();
+    let encryption = || Encryption::new(identity.clone(), Trust::anyone());
+    for (low, shards) in [
+        (encryption().max_connections(3), 4),
+        (encryption().max_handshakes(1), 2),
+        (encryption().max_handshakes(0).max_connections(3), 4),
+    ] {
+        let error = Endpoint::bind(any, server_config().shards(shards), low).unwrap_err();
+        assert!(matches!(error, BindError::Shards { .. }), "{error}");
+    }
+    Endpoint::bind(any, server_config().shards(4), encryption().max_connections(4)).unwrap();
+    Endpoint::bind(any, server_config(), encryption().max_connections(1)).unwrap();
+    let server = Endpoint::bind(any, server_config(), encryption()).unwrap();
+    for shards in [1, 4] {
+        let none = encryption().max_connections(0).max_handshakes(0);
+        let client = Endpoint::bind(any, client_config().shards(shards), none).unwrap();
+        let error = in_time(client.connect(server.local_addr(), 5000)).await.unwrap_err();
+        assert!(matches!(error, ConnectError::Handshake { .. }), "{error}");
+        let text = std::error::Error::source(&error).map(ToString::to_string);
+        assert!(text.is_some_and(|text| text.contains("max_connections")), "{error:?}");
+    }
 }
 
 #[tokio::test]

@@ -89,7 +89,8 @@ impl Endpoint {
     ///
     /// An association has one address on either side; a NAT may change its port. With several
     /// [`shards`](EndpointConfig::shards) it may not: packets are steered by the peer's address and port, so that they reach
-    /// another shard then, and the association ends when its peer is unreachable.
+    /// another shard then, and the association ends when its peer is unreachable. Their limits of `encryption` are 0 or at least the
+    /// number of shards, and each shard has an equal part.
     ///
     /// # Errors
     /// If the address cannot be bound, or the configuration is invalid.
@@ -106,9 +107,14 @@ impl Endpoint {
             return Err(BindError::SeveralAddresses);
         }
         let shards = config.shards;
+        let is_too_low = |limit| (1..shards).contains(&limit);
+        if is_too_low(encryption.max_connections) || is_too_low(encryption.max_handshakes) {
+            let reason = "`max_connections` or `max_handshakes` is below the number of shards";
+            return Err(BindError::Shards { reason });
+        }
         let (sockets, steering) = bind_shards(address, shards, false)?;
         let protocol = move |config, index, seed: &Seed| {
-            let part = |limit| part(limit, index, shards).max(1);
+            let part = |limit| part(limit, index, shards);
             let encryption = encryption
                 .clone()
                 .max_handshakes(part(encryption.max_handshakes))

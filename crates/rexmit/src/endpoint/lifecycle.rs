@@ -8,6 +8,7 @@ use rexmit_core::{Instant, Machine as _};
 use rexmit_sctp::{AssociationConfig, AssociationId, CloseReason};
 
 use super::entry::{Entry, Established};
+use super::handover::Member;
 use super::protocol::Happened;
 #[cfg(feature = "dtls")]
 use super::protocol::Protocol;
@@ -145,16 +146,27 @@ impl State {
         }
     }
 
-    /// Closes the socket once no handle and no association is left and everything is sent.
+    /// Closes the socket once no handle and no association is left, here and on all shards, and everything is sent.
     pub(super) fn release_socket_at_end(&mut self) {
-        if self.life.handles == 0
-            && self.has_ended()
-            && self.socket.is_some()
-            && !self.outbox.is_blocked()
-        {
-            self.refusals.release_socket();
-            self.socket = None;
+        if self.life.handles > 0 || !self.has_ended() || self.socket.is_none() {
+            return;
+        }
+        if let Some(shard) = &self.shard {
+            shard.leave();
+        }
+        let is_used = self.shard.as_ref().is_some_and(Member::is_group_in_use);
+        if !is_used && !self.outbox.is_blocked() {
+            self.release_socket();
             self.next_turn.driver.note_work(); // Its end.
+        }
+    }
+
+    /// Closes the socket.
+    pub(super) fn release_socket(&mut self) {
+        self.refusals.release_socket();
+        self.socket = None;
+        if let Some(shard) = &self.shard {
+            shard.end();
         }
     }
 

@@ -25,6 +25,8 @@ mod entry;
 #[cfg(all(feature = "netlink", target_os = "linux"))]
 mod following;
 mod group;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has several shards"))]
+mod handover;
 #[cfg(feature = "dtls")]
 mod handshakes;
 mod lifecycle;
@@ -35,6 +37,7 @@ mod refusals;
 mod shards;
 mod state;
 mod statistics;
+mod trace;
 mod wakes;
 
 use std::fmt;
@@ -57,9 +60,10 @@ use crate::turns::Driver;
 use crate::{BindError, ConnectError};
 pub(crate) use entry::{Established, Recipients};
 use group::Shards;
+use handover::Member;
 use protocol::Protocol;
 use refusals::{Watch, first_of, refused};
-use shards::{Member, ShardSink, Steering, part};
+use shards::{Steering, part};
 use state::State;
 pub(crate) use state::{Received, Shared};
 pub use statistics::{ACCEPT_BACKLOG, EndpointStatistics};
@@ -177,7 +181,7 @@ impl Endpoint {
         protocol: impl Fn(EndpointConfig, usize, &Seed) -> Result<Protocol, ConfigError>,
     ) -> std::io::Result<Self> {
         let (count, is_raw) = (sockets.len(), sockets.iter().any(Socket::is_raw));
-        let members = steering.map(Member::all);
+        let mut members = steering.map(Member::all).unwrap_or_default().into_iter();
         let changed = Arc::default();
         let mut all = Vec::new();
         for (index, socket) in sockets.into_iter().enumerate() {
@@ -188,7 +192,7 @@ impl Endpoint {
             let sctp = sctp.map_err(std::io::Error::other)?;
             let mut state = State::new(sctp, config.accept, socket, Alarm::new()?);
             state.incoming.max_waiting = part(ACCEPT_BACKLOG, index, count);
-            state.shard = members.as_ref().and_then(|members| members.get(index).cloned());
+            state.shard = members.next();
             state.want_sizes(&config.association);
             all.push(Arc::new(Shared::new(state, Arc::clone(&changed))));
         }
@@ -314,8 +318,7 @@ impl Endpoint {
         if self.is_raw {
             return self.set_up(remotes, port, config).await;
         }
-        let home = self.shards.home(Some(remote));
-        let watch = |reporting| Watch::new(home, reporting, remote);
+        let watch = |reporting| Watch::new(&self.shards, reporting, remote);
         let watches: Vec<_> = self.shards.all().iter().map(watch).collect();
         let established = first_of(self.set_up(remotes, port, config), refused(&watches)).await;
         established.unwrap_or(Err(ConnectError::PortUnreachable { remote }))
@@ -487,6 +490,10 @@ impl Endpoint {
 
     /// Passes all trace events of the protocol to `sink`, while the endpoint is locked: `sink` must not block. `None`
     /// disables tracing.
+    ///
+    /// Several [shards](EndpointConfig::shards) share `sink`, and wait for each other there. Each passes the events of one of its turns together, so that
+    /// no event of another shard is among those of a packet. The times of one shard's events do not decrease; those of a turn may be
+    /// earlier than events of other shards before it.
     pub fn set_trace(&self, sink: Option<Box<dyn TraceSink>>) {
         let sink = log::sink(sink);
         if !self.shards.are_several() {
@@ -495,11 +502,8 @@ impl Endpoint {
         let sink = sink.map(|sink| Arc::new(Mutex::new(sink)));
         for shared in self.shards.all() {
             let mut state = shared.lock();
-            let of_shard = sink
-                .as_ref()
-                .zip(state.shard.clone())
-                .map(|(sink, member)| Box::new(ShardSink::new(member, sink)) as Box<dyn TraceSink>);
-            state.sctp.set_trace(of_shard);
+            let sink = state.shard.as_mut().and_then(|shard| shard.set_trace(sink.as_ref()));
+            state.sctp.set_trace(sink);
         }
     }
 }
@@ -642,6 +646,36 @@ mod tests {
         let endpoint = Endpoint::bind_unencrypted(any, config).unwrap();
         let parts = endpoint.shards.all().iter().map(|it| it.lock().incoming.max_waiting);
         assert_eq!(parts.collect::<Vec<_>>(), [342, 341, 341]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn time_limits_are_those_of_all_shards() {
+        let any = "127.0.0.1:0".parse().unwrap();
+        let endpoint = Endpoint::bind_unencrypted(any, EndpointConfig::default().shards(3));
+        let endpoint = endpoint.unwrap().with_time_limits(TimeLimits::NONE);
+        let limits = endpoint.shards.all().iter().map(|it| it.lock().life.time_limits);
+        assert!(limits.into_iter().all(|limits| limits == TimeLimits::NONE));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn associations_are_accepted_from_the_shards_in_turns() {
+        const SHARDS: usize = 2;
+        let any = "127.0.0.1:0".parse().unwrap();
+        let config = EndpointConfig::default().accept(true).shards(SHARDS);
+        let server = Endpoint::bind_unencrypted(any, config).unwrap();
+        let waiting = |shard: &Arc<Shared>| shard.lock().incoming.waiting.len();
+        let mut kept = Vec::new();
+        while server.shards.all().iter().any(|shard| waiting(shard) < 3) {
+            let client = Endpoint::bind_unencrypted(any, EndpointConfig::default()).unwrap();
+            let association = client.connect(server.local_addr(), 5000).await.unwrap();
+            kept.push((client, association));
+        }
+        for n in 0..3 * SHARDS {
+            let accepted = server.accept().await.unwrap();
+            assert_eq!(accepted.trace_number() as usize % SHARDS, n % SHARDS);
+        }
     }
 
     /// As with a batch of several associations, which the kernel delivers to one socket as a whole.

@@ -21,6 +21,8 @@ use std::task::{Context, Poll};
 use rexmit_core::{Instant, Route};
 use rexmit_sctp::AssociationConfig;
 
+use super::group::Shards;
+use super::handover::Delivery;
 use super::protocol::Protocol;
 use super::state::{Shared, State};
 use crate::socket::{Report, Socket};
@@ -93,8 +95,7 @@ impl Refusals {
 
 /// An attempt in progress; dropped when it is over.
 pub(super) struct Watch {
-    /// Where the attempt is made.
-    shared: Arc<Shared>,
+    shards: Shards,
     /// Whose socket is read: the kernel may give an ICMP error to the socket of any shard.
     reporting: Arc<Shared>,
     remote: SocketAddr,
@@ -103,29 +104,35 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Watches an attempt of `shared` to connect to `remote`, over UDP, by the socket of `reporting`.
-    pub(super) fn new(shared: &Arc<Shared>, reporting: &Arc<Shared>, remote: SocketAddr) -> Self {
+    /// Watches an attempt of one of `shards` to connect to `remote`, over UDP, by the socket of `reporting`.
+    pub(super) fn new(shards: &Shards, reporting: &Arc<Shared>, remote: SocketAddr) -> Self {
         let mut state = reporting.lock();
         let socket = state.socket.clone().filter(|_| !state.refusals.has_sizes);
         let socket = socket.filter(|it| it.report_errors(true).is_ok());
         state.refusals.begin(remote);
         drop(state);
-        Self { shared: Arc::clone(shared), reporting: Arc::clone(reporting), remote, socket }
+        Self { shards: shards.clone(), reporting: Arc::clone(reporting), remote, socket }
     }
 
     /// Waits until the attempt is refused.
     pub(super) async fn refused(&self) {
+        let home = self.shards.home(Some(self.remote));
         loop {
-            if self.shared.lock().refusals.is_refused(self.remote) {
+            // First: a refusal after the look at the state is not missed.
+            let changed = home.changed.notified();
+            if home.lock().refusals.is_refused(self.remote) {
                 return;
             }
-            let changed = self.shared.changed.notified();
             let Some(socket) = &self.socket else {
                 changed.await;
                 continue;
             };
             match first_of(socket.report(), changed).await {
-                Some(Ok(report)) => self.shared.with(|state, now| state.on_report(now, report)),
+                // It may be for another attempt, of another shard.
+                Some(Ok(report)) => {
+                    let home = self.shards.home(Some(report.remote()));
+                    home.with(|state, now| state.on_report(now, report));
+                }
                 Some(Err(_)) => return std::future::pending().await,
                 None => {}
             }
@@ -175,9 +182,12 @@ impl State {
             let Poll::Ready(report) = next.as_mut().poll(cx) else { return };
             self.refusals.next = None;
             match report {
-                Ok(report) if self.shard.as_ref().is_some_and(|it| it.hand_over_report(report)) => {
+                Ok(report) => {
+                    let delivery = self.shard.as_ref().map(|it| it.hand_over_report(report));
+                    if delivery.is_none_or(|it| it == Delivery::Here) {
+                        self.on_report(now, report);
+                    }
                 }
-                Ok(report) => self.on_report(now, report),
                 Err(_) => self.refusals.has_sizes = false,
             }
         }

@@ -8,20 +8,9 @@
 //! The kernel does the same with a filter program ([`Steering::program`]). A shard hands packets over that belong to
 //! another: those of a batch that the kernel delivers as a whole, with the tag of its first packet.
 
-use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
 
-use rexmit_core::trace::{TraceEvent, TraceSink};
-use rexmit_core::{Ecn, Instant, Route};
 use rexmit_sctp::EndpointConfig;
-
-use crate::socket::Report;
-
-/// The most packets and reports that wait for a shard after others have received them; further ones are dropped, as in a full
-/// queue of the network.
-const MAX_HANDED_OVER: usize = 1024;
 
 /// RFC 9260 §3.1: ports, verification tag, checksum.
 const COMMON_HEADER_LEN: u32 = 12;
@@ -36,16 +25,21 @@ const T_BIT: u8 = 1;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steering {
     count: u32,
-    /// Random odd factors of the hash, so that no peer can choose addresses of one shard: of the UDP port, then of the words of
-    /// the address.
-    factors: [u32; 5],
+    /// Random odd factors of the hash, so that no peer can choose addresses of one shard: of the UDP port, of the words of
+    /// the address, and of the whole.
+    factors: [u32; 6],
     /// Whether verification tags can be read.
     by_tag: bool,
 }
 
 impl Steering {
+    /// The number of shards.
+    pub(super) const fn count(&self) -> usize {
+        self.count as usize
+    }
+
     pub(super) fn new(count: usize, by_tag: bool) -> Result<Self, getrandom::Error> {
-        let mut random = [0; 20];
+        let mut random = [0; 24];
         getrandom::fill(&mut random)?;
         let word = |n: usize| u32::from_ne_bytes(std::array::from_fn(|byte| random[4 * n + byte]));
         let factors = std::array::from_fn(|n| word(n) | 1);
@@ -54,9 +48,14 @@ impl Steering {
 
     /// The shard for what a peer at `remote` begins, and for associations with it that are begun here.
     pub(super) fn home(&self, remote: SocketAddr) -> usize {
-        let [port, words @ ..] = self.factors;
-        let mut hash = u32::from(remote.port()).wrapping_mul(port);
-        let mut add = |word: u32, factor: u32| hash = hash.wrapping_add(word.wrapping_mul(factor));
+        let [port, words @ .., whole] = self.factors;
+        let mut hash = 0_u32;
+        // A product passes differences up only, the shift passes them down: each bit of an address counts.
+        let mut add = |word: u32, factor: u32| {
+            hash = hash.wrapping_add(word.wrapping_mul(factor));
+            hash ^= hash >> 16;
+        };
+        add(remote.port().into(), port);
         match remote.ip().to_canonical() {
             IpAddr::V4(ip) => add(ip.to_bits(), words[0]),
             IpAddr::V6(ip) => {
@@ -66,11 +65,13 @@ impl Steering {
                 }
             }
         }
+        hash = hash.wrapping_mul(whole);
+        hash = (hash ^ (hash >> 15)).wrapping_mul(whole);
         ((hash >> 16) % self.count) as usize
     }
 
     /// The shard of a packet from `remote`.
-    fn shard_of(&self, remote: SocketAddr, packet: &[u8]) -> usize {
+    pub(super) fn shard_of(&self, remote: SocketAddr, packet: &[u8]) -> usize {
         let tag = packet.get(TAG_AT as usize..).and_then(|rest| rest.first_chunk());
         let tag = u32::from_be_bytes(tag.copied().unwrap_or_default());
         let has_tag = self.by_tag && tag != 0 && packet.len() >= COMMON_HEADER_LEN as usize;
@@ -93,8 +94,8 @@ impl Steering {
 mod program {
     use libc::{
         BPF_A, BPF_ABS, BPF_ADD, BPF_ALU, BPF_B, BPF_H, BPF_IND, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JMP,
-        BPF_JSET, BPF_K, BPF_LD, BPF_LDX, BPF_LEN, BPF_MEM, BPF_MOD, BPF_MSH, BPF_MUL, BPF_RET,
-        BPF_RSH, BPF_ST, BPF_W, BPF_X, sock_filter,
+        BPF_JSET, BPF_K, BPF_LD, BPF_LDX, BPF_LEN, BPF_MEM, BPF_MISC, BPF_MOD, BPF_MSH, BPF_MUL,
+        BPF_RET, BPF_RSH, BPF_ST, BPF_TAX, BPF_W, BPF_X, BPF_XOR, sock_filter,
     };
 
     use crate::endpoint::shards::{
@@ -118,17 +119,20 @@ mod program {
     }
 
     /// Multiplies A by `factor`, and adds it to the hash in memory.
-    const fn add_to_hash(factor: u32) -> [sock_filter; 4] {
+    const fn add_to_hash(factor: u32) -> [sock_filter; 7] {
         [
             op(BPF_ALU | BPF_MUL | BPF_K, factor),
             op(BPF_LDX | BPF_MEM, 0),
             op(BPF_ALU | BPF_ADD | BPF_X, 0),
+            op(BPF_MISC | BPF_TAX, 0),
+            op(BPF_ALU | BPF_RSH | BPF_K, 16),
+            op(BPF_ALU | BPF_XOR | BPF_X, 0),
             op(BPF_ST, 0),
         ]
     }
 
     pub(super) fn of(steering: &Steering) -> Vec<sock_filter> {
-        let [port, words @ ..] = steering.factors;
+        let [port, words @ .., whole] = steering.factors;
         let answer = [op(BPF_ALU | BPF_MOD | BPF_K, steering.count), op(BPF_RET | BPF_A, 0)];
         let load = |offset| op(BPF_LD | BPF_W | BPF_ABS, offset);
         let mut program = Vec::new();
@@ -171,104 +175,18 @@ mod program {
         ]);
         program.extend(v4);
         program.extend(v6);
-        program.extend([op(BPF_LD | BPF_MEM, 0), op(BPF_ALU | BPF_RSH | BPF_K, 16)]);
+        program.extend([
+            op(BPF_LD | BPF_MEM, 0),
+            op(BPF_ALU | BPF_MUL | BPF_K, whole),
+            op(BPF_MISC | BPF_TAX, 0),
+            op(BPF_ALU | BPF_RSH | BPF_K, 15),
+            op(BPF_ALU | BPF_XOR | BPF_X, 0),
+            op(BPF_ALU | BPF_MUL | BPF_K, whole),
+            op(BPF_ALU | BPF_RSH | BPF_K, 16),
+        ]);
         program.extend(answer);
         program
     }
-}
-
-/// What a shard has received for another.
-pub(super) enum Handed {
-    Packet(Route, Ecn, Vec<u8>),
-    Report(Report),
-}
-
-/// What waits for a shard, and its driver.
-#[derive(Default)]
-struct Inbox {
-    waiting: VecDeque<Handed>,
-    driver: Option<Waker>,
-}
-
-/// The shards of an endpoint, as they see each other.
-struct Group {
-    steering: Steering,
-    inboxes: Vec<Mutex<Inbox>>,
-}
-
-/// One shard's place among the others.
-#[derive(Clone)]
-pub(crate) struct Member {
-    group: Arc<Group>,
-    index: usize,
-}
-
-impl Member {
-    /// The members of a group.
-    pub(super) fn all(steering: Steering) -> Vec<Self> {
-        let inboxes = (0..steering.count).map(|_| Mutex::default()).collect();
-        let group = Arc::new(Group { steering, inboxes });
-        let member = |index| Self { group: Arc::clone(&group), index };
-        (0..group.inboxes.len()).map(member).collect()
-    }
-
-    /// The number of this shard.
-    #[cfg(feature = "metrics")]
-    pub(super) const fn index(&self) -> usize {
-        self.index
-    }
-
-    /// The number of an association of this shard, which no other of the endpoint has.
-    pub(super) fn number(&self, index: u32) -> u32 {
-        index.wrapping_mul(self.group.steering.count).wrapping_add(self.index as u32)
-    }
-
-    /// Hands a packet over if it belongs to another shard. Returns whether it does.
-    pub(super) fn hand_over_packet(&self, route: Route, ecn: Ecn, packet: &[u8]) -> bool {
-        let shard = self.group.steering.shard_of(route.remote, packet);
-        self.hand_over(shard, || Handed::Packet(route, ecn, packet.to_vec()))
-    }
-
-    /// Hands an ICMP error over if another shard is the home of the peer. Returns whether it is.
-    pub(super) fn hand_over_report(&self, report: Report) -> bool {
-        let (Report::Refused(remote) | Report::TooBig { remote, .. }) = report;
-        self.hand_over(self.group.steering.home(remote), || Handed::Report(report))
-    }
-
-    fn hand_over(&self, shard: usize, handed: impl FnOnce() -> Handed) -> bool {
-        if shard == self.index {
-            return false;
-        }
-        let mut inbox = lock(&self.group.inboxes[shard]);
-        if inbox.waiting.len() < MAX_HANDED_OVER {
-            inbox.waiting.push_back(handed());
-        }
-        let driver = inbox.driver.take();
-        drop(inbox);
-        if let Some(driver) = driver {
-            driver.wake();
-        }
-        true
-    }
-
-    /// Registers the driver of this shard, which is woken when something is handed over.
-    pub(super) fn register(&self, driver: &Waker) {
-        let mut inbox = lock(&self.group.inboxes[self.index]);
-        if !inbox.waiting.is_empty() {
-            driver.wake_by_ref();
-        }
-        inbox.driver = Some(driver.clone());
-    }
-
-    /// What others have handed over.
-    pub(super) fn take_handed(&self) -> VecDeque<Handed> {
-        std::mem::take(&mut lock(&self.group.inboxes[self.index]).waiting)
-    }
-}
-
-fn lock(inbox: &Mutex<Inbox>) -> MutexGuard<'_, Inbox> {
-    // Every change is complete when the lock is released.
-    inbox.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A part of `limit` for shard `index` of `count`: the parts of all add up to it.
@@ -284,25 +202,6 @@ pub(super) fn config_of(config: &EndpointConfig, index: usize) -> EndpointConfig
         .shards(1)
         .max_associations(part(config.max_associations))
         .max_receive_bytes(part(config.max_receive_bytes))
-}
-
-/// The sink of one shard: it numbers associations as the endpoint does, and shares the sink of all.
-pub(super) struct ShardSink {
-    member: Member,
-    sink: Arc<Mutex<Box<dyn TraceSink>>>,
-}
-
-impl ShardSink {
-    pub(super) fn new(member: Member, sink: &Arc<Mutex<Box<dyn TraceSink>>>) -> Self {
-        Self { member, sink: Arc::clone(sink) }
-    }
-}
-
-impl TraceSink for ShardSink {
-    fn record(&mut self, now: Instant, association: u32, event: &TraceEvent) {
-        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
-        sink.record(now, self.member.number(association), event);
-    }
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -396,6 +295,48 @@ mod tests {
         }
     }
 
+    /// Asserts that hardly any factors put more than half of `addresses` into one of four shards.
+    fn are_spread(addresses: &[SocketAddr]) {
+        let mut random = rexmit_core::Seed::from_u64(1).rng();
+        const ROUNDS: usize = 100;
+        let mut are_few = 0;
+        for _ in 0..ROUNDS {
+            let factors = std::array::from_fn(|_| random.u32() | 1);
+            let steering = Steering { count: 4, factors, by_tag: true };
+            let mut counts = [0; 4];
+            addresses.iter().for_each(|&remote| counts[steering.home(remote)] += 1);
+            are_few += usize::from(counts.iter().any(|&count| count > addresses.len() / 2));
+        }
+        assert!(are_few < ROUNDS / 10, "{are_few}: {addresses:?}");
+    }
+
+    #[test]
+    fn addresses_in_any_steps_are_spread_over_the_shards() {
+        for shift in 0..28 {
+            let v4 = |n: u32| SocketAddr::from(((0x0a00_0001 ^ (n << shift)).to_be_bytes(), 9899));
+            let count = 32.min(1_u64 << (32 - shift)) as u32;
+            are_spread(&(0..count).map(v4).collect::<Vec<_>>());
+        }
+        for shift in 0..124 {
+            let bits = |n: u128| (0x2001_0db8 << 96 | 1) ^ (n << shift);
+            let v6 = |n| SocketAddr::from((std::net::Ipv6Addr::from_bits(bits(n)), 9899));
+            are_spread(&(0..1 << (128 - shift).min(5)).map(v6).collect::<Vec<_>>());
+        }
+        for shift in 0..12 {
+            let port = |n: u16| SocketAddr::from(([10, 0, 0, 1], n << shift));
+            are_spread(&(0..32.min(1_u32 << (16 - shift)) as u16).map(port).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn each_shard_has_its_part_of_the_limits() {
+        let config = EndpointConfig::default().shards(3).max_associations(10);
+        let config = config.max_receive_bytes(100_001);
+        let parts = [0, 1, 2].map(|index| config_of(&config, index));
+        assert_eq!(parts.each_ref().map(|it| it.max_associations), [4, 3, 3]);
+        assert_eq!(parts.each_ref().map(|it| it.max_receive_bytes), [33_334, 33_334, 33_333]);
+    }
+
     #[test]
     fn the_parts_of_a_limit_add_up_to_it() {
         for (limit, count) in [(1024, 1), (1024, 3), (64, 64), (65, 64), (10, 4)] {
@@ -403,19 +344,5 @@ mod tests {
             assert_eq!(parts.iter().sum::<usize>(), limit);
             assert!(parts.iter().all(|part| part.abs_diff(limit / count) <= 1), "{parts:?}");
         }
-    }
-
-    #[test]
-    fn no_more_waits_for_a_shard_than_the_limit() {
-        let members = Member::all(Steering::new(2, true).unwrap());
-        let [here, there] = [9899, 9900].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
-        let route = Route { local: here, remote: there };
-        let packet = [0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0];
-        for _ in 0..MAX_HANDED_OVER + 10 {
-            assert!(members[0].hand_over_packet(route, Ecn::NotEct, &packet));
-            assert!(!members[1].hand_over_packet(route, Ecn::NotEct, &packet));
-        }
-        assert_eq!(members[1].take_handed().len(), MAX_HANDED_OVER);
-        assert_eq!(members[0].take_handed().len(), 0);
     }
 }

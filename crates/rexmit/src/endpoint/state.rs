@@ -16,9 +16,9 @@ use rexmit_sctp::{
 use rustc_hash::FxHashMap;
 
 use super::entry::{Entry, Recipients};
+use super::handover::{Delivery, Handed, Member};
 use super::protocol::Protocol;
 use super::refusals::Refusals;
-use super::shards::{Handed, Member};
 use super::statistics::{ACCEPT_BACKLOG, EndpointStatistics};
 use super::wakes::{Waiting, Wakes};
 use crate::association::Cell;
@@ -91,6 +91,7 @@ pub(super) struct Incoming {
 pub(super) struct Counts {
     pub(super) packets_received: u64,
     pub(super) packets_redirected: u64,
+    pub(super) packets_dropped: u64,
     pub(super) receive_failures: u64,
     pub(super) not_accepted: u64,
 }
@@ -142,6 +143,9 @@ impl State {
     }
 
     fn take_wakes(&mut self) -> Wakes {
+        if let Some(shard) = &self.shard {
+            shard.end_turn();
+        }
         self.wakes.driver = self.next_turn.driver.take();
         std::mem::take(&mut self.wakes)
     }
@@ -227,6 +231,7 @@ impl State {
             packets_unsent: self.outbox.failed,
             packets_received: self.counts.packets_received,
             packets_redirected: self.counts.packets_redirected,
+            packets_dropped: self.counts.packets_dropped,
             receive_failures: self.counts.receive_failures,
             not_accepted: self.counts.not_accepted,
             protocol: *self.sctp.endpoint_statistics(),
@@ -342,10 +347,11 @@ impl State {
     fn handle_packets(&mut self, now: Instant, socket: &Socket, inbox: &Inbox) {
         self.mix_entropy(now);
         for (route, ecn, packet) in inbox.packets(socket) {
-            if self.shard.as_ref().is_some_and(|it| it.hand_over_packet(route, ecn, packet)) {
-                self.counts.packets_redirected += 1;
-            } else {
-                self.handle_packet(now, socket, (route, ecn), packet);
+            let delivery = self.shard.as_ref().map(|it| it.hand_over_packet(route, ecn, packet));
+            match delivery.unwrap_or(Delivery::Here) {
+                Delivery::Here => self.handle_packet(now, socket, (route, ecn), packet),
+                Delivery::HandedOver => self.counts.packets_redirected += 1,
+                Delivery::Dropped => self.counts.packets_dropped += 1,
             }
         }
     }
@@ -440,8 +446,7 @@ impl Served for State {
     fn on_driver_gone(&mut self, now: Instant) {
         self.abort(now, b"the runtime was shut down");
         self.transmit(now);
-        self.refusals.release_socket();
-        self.socket = None;
+        self.release_socket();
     }
 }
 

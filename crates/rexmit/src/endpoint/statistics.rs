@@ -23,6 +23,9 @@ pub struct EndpointStatistics {
     pub packets_received: u64,
     /// Packets that one of several [shards](crate::EndpointConfig::shards) received for another, to which it handed them over.
     pub packets_redirected: u64,
+    /// Packets that one of several shards received for another and dropped, because too many waited for that one. They do not
+    /// count as redirected.
+    pub packets_dropped: u64,
     /// Errors of system calls that receive.
     pub receive_failures: u64,
     /// Associations aborted because [`ACCEPT_BACKLOG`] others were waiting, or by
@@ -41,6 +44,7 @@ impl AddAssign for EndpointStatistics {
         self.packets_unsent += other.packets_unsent;
         self.packets_received += other.packets_received;
         self.packets_redirected += other.packets_redirected;
+        self.packets_dropped += other.packets_dropped;
         self.receive_failures += other.receive_failures;
         self.not_accepted += other.not_accepted;
         self.protocol += other.protocol;
@@ -48,5 +52,37 @@ impl AddAssign for EndpointStatistics {
         if let Some(encryption) = other.encryption {
             *self.encryption.get_or_insert_default() += encryption;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_counter_is_added() {
+        let one = EndpointStatistics {
+            packets_sent: 1,
+            packets_unsent: 2,
+            packets_received: 3,
+            packets_redirected: 4,
+            packets_dropped: 5,
+            receive_failures: 6,
+            not_accepted: 7,
+            ..EndpointStatistics::default()
+        };
+        let mut sum = one;
+        sum += one;
+        let twice = EndpointStatistics {
+            packets_sent: 2,
+            packets_unsent: 4,
+            packets_received: 6,
+            packets_redirected: 8,
+            packets_dropped: 10,
+            receive_failures: 12,
+            not_accepted: 14,
+            ..EndpointStatistics::default()
+        };
+        assert_eq!(sum, twice);
     }
 }

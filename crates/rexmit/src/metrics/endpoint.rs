@@ -110,6 +110,12 @@ impl EndpointMetrics {
                 statistics.packets_redirected,
             ),
             (
+                "packets_dropped_total",
+                "counter",
+                "Packets for another shard that were dropped because too many waited for it.",
+                statistics.packets_dropped,
+            ),
+            (
                 "associations_not_accepted_total",
                 "counter",
                 "Associations aborted because too many waited to be accepted.",

@@ -25,6 +25,15 @@ pub(crate) enum Report {
     TooBig { remote: SocketAddr, mtu: usize, quote: [u8; QUOTE_BYTES] },
 }
 
+impl Report {
+    /// The address to which the packet was sent.
+    pub(crate) const fn remote(&self) -> SocketAddr {
+        match *self {
+            Self::Refused(remote) | Self::TooBig { remote, .. } => remote,
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 impl Socket {
     /// Enables or disables reports of ICMP errors on this socket (`IP_RECVERR`); disabling empties the
