@@ -110,7 +110,7 @@ async fn several_endpoints_are_one_page_with_sums() {
     assert!(counted >= 4.0 && counted <= sent as f64, "{counted} of {sent}");
     let packets = &found["rexmit_association_data_packets_total"].values;
     assert_eq!(packets.keys().collect::<Vec<_>>(), labels.iter().collect::<Vec<_>>());
-    assert_eq!(Endpoint::metrics_of_all(&[]).lines().filter(|it| !it.starts_with('#')).count(), 8);
+    assert_eq!(Endpoint::metrics_of_all(&[]).lines().filter(|it| !it.starts_with('#')).count(), 9);
 }
 
 #[test]
