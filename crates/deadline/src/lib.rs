@@ -331,7 +331,7 @@ impl Planner {
             u8::MAX
         };
         let rounds = left.map_or(0, |left| left.rounds);
-        let needed = needed.min(most_copies.saturating_add(1 + rounds));
+        let needed = needed.min(most_copies.saturating_add(rounds).saturating_add(1));
         // Bundled copies stay on the path of the first transmission, perhaps in the same burst of losses.
         let is_bundled = !(is_elsewhere && are_bursty);
         if ways.is_some_and(|ways| !ways.rtt.is_cold) {

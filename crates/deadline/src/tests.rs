@@ -343,6 +343,20 @@ fn of_several_deadlines_each_is_reported_once() {
     assert_eq!(plans(&planner).infeasible.len(), MAX_INFEASIBLE);
 }
 
+/// An hour leaves time for more retransmissions than are counted.
+#[test]
+fn deadlines_of_an_hour_have_no_copies() {
+    let mut planner = Planner::default();
+    for ways in [RTT.into(), ways(60, 0.05)] {
+        for unit in 0..100 {
+            let due = due(unit, 3_600_000, 0.9999);
+            let copies = planner.on_new(at(unit), new(unit, due), Some(ways), UNLIMITED);
+            assert_eq!(copies, Copies::default());
+        }
+        planner.clear();
+    }
+}
+
 #[test]
 fn achievable_is_a_probability() {
     let mut planner = after_losses(2);
