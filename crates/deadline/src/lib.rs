@@ -28,7 +28,9 @@
 //! (`thin.copy_budget`), and only while the stream is thin, no queue shows, and the window has room. Nothing is abandoned here.
 
 mod config;
+mod infeasible;
 mod losses;
+mod pauses;
 mod schedule;
 #[cfg(test)]
 mod tests;
@@ -39,28 +41,17 @@ use std::time::Duration;
 use rexmit_core::Instant;
 
 pub use config::Deadline;
+use infeasible::Infeasible;
 use losses::Losses;
+use pauses::Pauses;
 use schedule::{Schedule, TimeLeft, Wanted};
 
 /// The number of intervals of which the longest is taken as the time between messages.
 const INTERVALS: usize = 8;
-/// A deadline is reported as infeasible if at best so many times as many messages are late as may be.
-const TOLERANCE: f64 = 1.25;
-/// The time after which a deadline that could not be met is reported again.
-const FEASIBLE_AGAIN: Duration = Duration::from_secs(10);
-/// Different deadlines of which it is remembered that they could not be met; the latest ones count.
-const MAX_INFEASIBLE: usize = 8;
 /// Plans aim at this part of the units that may be late: the share of losses is an estimate.
 const AIM: f64 = 0.8;
 /// The weight of a new unit in the mean number of units in flight.
 const BESIDE_WEIGHT: f64 = 1.0 / 64.0;
-/// The weight of a unit in the mean share of late ones.
-const LATE_WEIGHT: f64 = 1.0 / 32.0;
-/// Copies pause if this share of units is late, and twice the share of losses: they fill the path.
-const MOST_LATE: f64 = 0.25;
-/// How long copies pause for the first time; each time soon after a pause twice as long, and the most.
-const MIN_PAUSE: Duration = Duration::from_secs(10);
-const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// Units whose first transmission or its ACK was lost, at most, of which the latest show which it was.
 const SILENT: f64 = 256.0;
 
@@ -214,11 +205,8 @@ struct Plans {
     beside: f64,
     /// The remainder of the lot that decides between n and n - 1 transmissions.
     carry: f64,
-    /// Deadlines that could not be met, and when last.
-    infeasible: Vec<(Deadline, Instant)>,
-    /// The probability that can be had instead, until it is reported.
-    achievable: Option<f64>,
-    harm: Harm,
+    infeasible: Infeasible,
+    pauses: Pauses,
 }
 
 /// Events, and the decisions that follow.
@@ -270,7 +258,7 @@ impl Planner {
             planned.outcome = outcome;
             let due_at = planned.due.at;
             if let Some(RoundTrip { least, .. }) = rtt {
-                plans.harm.on_arrived(now, now > due_at + least / 2, plans.losses.share());
+                plans.pauses.on_arrived(now, now > due_at + least / 2, plans.losses.share());
             }
         }
         again_at.zip(rtt).and_then(|(again, rtt)| is_of_first(rtt, again).then_some(sent_at))
@@ -299,7 +287,7 @@ impl Planner {
     /// The probability with which the latest deadline can be met, if it cannot be as asked for and the one before could:
     /// once.
     pub fn take_infeasible(&mut self) -> Option<f64> {
-        self.0.as_mut()?.achievable.take()
+        self.0.as_mut()?.infeasible.take()
     }
 
     /// `new`, the newest unit, is sent for the first time. Returns the copies that follow it in packets of their own, if none are
@@ -323,7 +311,7 @@ impl Planner {
         let wanted = schedule.map_or(Wanted::ONE, |schedule| schedule.wanted(AIM * late_of_stream));
         let needed = plans.draw(&wanted);
         // Retransmissions are no copies. Of a new path's share of losses little is known, and more copies may fill the path.
-        let most_copies = if plans.harm.is_pausing(now) {
+        let most_copies = if plans.pauses.is_on(now) {
             0
         } else if plans.losses.is_assumed() {
             1
@@ -339,7 +327,7 @@ impl Planner {
             let bundles = slack.map_or(0, |slack| plans.bundles_in(slack));
             let least = schedule
                 .map_or(1.0, |schedule| schedule.least_late(&wanted, f64::from(bundles), budget));
-            plans.judge(now, due.deadline, least * late / late_of_stream);
+            plans.infeasible.judge(now, due.deadline, least * late / late_of_stream);
         }
         let of_copies = left.filter(|left| left.rounds == 0);
         let copies =
@@ -419,43 +407,6 @@ impl Planner {
     }
 }
 
-/// Whether copies do more harm than good: where they fill the path, most messages are late, whatever their number.
-#[derive(Clone, Copy, Debug)]
-struct Harm {
-    /// The mean share of acknowledged units that were late.
-    late: f64,
-    /// There are no copies until then, and for how long it was.
-    paused_until: Instant,
-    pause: Duration,
-}
-
-impl Default for Harm {
-    fn default() -> Self {
-        Self { late: 0.0, paused_until: Instant::ZERO, pause: Duration::ZERO }
-    }
-}
-
-impl Harm {
-    /// A unit has arrived, late or in time; `lost` is the share of first transmissions that are lost. Without copies these
-    /// would be late.
-    fn on_arrived(&mut self, now: Instant, is_late: bool, lost: f64) {
-        if self.is_pausing(now) {
-            return;
-        }
-        self.late += (f64::from(u8::from(is_late)) - self.late) * LATE_WEIGHT;
-        if self.late < (2.0 * lost).max(MOST_LATE) {
-            return;
-        }
-        let is_again = now - self.paused_until < self.pause * 2;
-        self.pause = if is_again { (self.pause * 2).min(MAX_PAUSE) } else { MIN_PAUSE };
-        (self.paused_until, self.late) = (now + self.pause, 0.0);
-    }
-
-    fn is_pausing(&self, now: Instant) -> bool {
-        now < self.paused_until
-    }
-}
-
 impl Plans {
     fn planned(&self, unit: u64) -> Option<&Planned> {
         let place = self.units.binary_search_by_key(&unit, |planned| planned.unit).ok()?;
@@ -506,26 +457,6 @@ impl Plans {
         let has_one_more = self.carry >= 1.0;
         self.carry -= f64::from(u8::from(has_one_more));
         wanted.transmissions + u8::from(has_one_more)
-    }
-
-    /// Of messages with this deadline the share `least` is late at best.
-    fn judge(&mut self, now: Instant, deadline: Deadline, least: f64) {
-        let known = self.infeasible.iter().position(|(it, _)| *it == deadline);
-        let last = known.map(|place| self.infeasible[place].1);
-        let was_infeasible = last.is_some_and(|last| now - last < FEASIBLE_AGAIN);
-        let may_be = if was_infeasible { 1.0 } else { TOLERANCE } * deadline.late();
-        if least <= may_be {
-            return;
-        }
-        if let Some(place) = known {
-            self.infeasible.remove(place);
-        } else if self.infeasible.len() == MAX_INFEASIBLE {
-            self.infeasible.remove(0);
-        }
-        self.infeasible.push((deadline, now));
-        if !was_infeasible {
-            self.achievable = Some(1.0 - least.min(1.0));
-        }
     }
 }
 

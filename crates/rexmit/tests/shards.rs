@@ -17,7 +17,7 @@ use rexmit::{
 };
 
 const SHARDS: usize = 4;
-/// So many that no shard is left without an association but once in 10^7 runs.
+/// With this number of associations a shard has none in one of 10^7 runs.
 const CLIENTS: usize = 64;
 
 fn bind_at(address: &str, config: EndpointConfig) -> Endpoint {
@@ -134,7 +134,7 @@ async fn the_limit_of_associations_is_that_of_all_shards() {
     assert_eq!(server.statistics().protocol.refused_for_limit, refused as u64);
 }
 
-/// The answers come to the shard that began the association, because it is the home of the peer.
+/// Answers arrive at the shard that began the association, because it is the home of the peer.
 #[tokio::test]
 async fn associations_are_begun_on_all_shards() {
     let client = bind_at("127.0.0.1:0", EndpointConfig::default().shards(SHARDS));

@@ -214,7 +214,7 @@ impl ProbeTimer {
         Some(RoundTrip { is_cold, least: probe.rtt_lower_bound()?, mean, timeout })
     }
 
-    /// The round trip of `path`, and what is known of the path that its units take when they are sent again.
+    /// The round trip of `path`, and the measurements of the path that its units take when they are sent again.
     pub(crate) fn ways<P>(&self, state: &State<P>, path: u8, group: u8) -> Option<Ways> {
         let rtt = self.round_trip(state, path, group)?;
         let again = state.copy_path(path);

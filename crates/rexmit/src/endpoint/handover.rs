@@ -1,4 +1,4 @@
-//! What the shards of an endpoint hand over to each other, and their common end.
+//! Packets and reports that the shards of an endpoint hand over to each other, and their common end.
 //!
 //! A shard that has received a packet of another puts it into that one's inbox, and wakes its driver. Shards end together, once none has
 //! a handle or an association left: the kernel gives the packets of a closed socket to the others, which could not answer for it.
@@ -21,7 +21,7 @@ const MAX_HANDED_OVER: usize = 1024;
 /// The most bytes of packets that wait for a shard after others have received them.
 const MAX_HANDED_OVER_BYTES: usize = 1 << 20;
 
-/// What a shard has received for another.
+/// A packet or report that a shard has received for another.
 pub(super) enum Handed {
     Packet(Route, Ecn, Vec<u8>),
     Report(Report),

@@ -76,7 +76,7 @@ pub enum BindError {
     /// Several [shards](crate::EndpointConfig::shards) are not supported here.
     #[error("an endpoint has one shard here, because {reason}")]
     Shards {
-        /// What is missing.
+        /// The reason, such as the system.
         reason: &'static str,
     },
     /// The configuration is invalid.
