@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{client_config, in_time, server_config};
+use rexmit::emulator::{Emulator, EmulatorConfig};
 use rexmit::{AssociationConfig, Encryption, Endpoint, Identity, TimeLimits, Trust};
 use socket2::{MaybeUninitSlice, MsgHdrMut, SockAddr, SockRef};
 
@@ -105,4 +106,25 @@ async fn marks_of_encrypted_datagrams_are_reported() {
     let server = server_config().association(association());
     let server = Endpoint::bind(any(), server, encryption(&other, &one)).unwrap();
     marks_are_reported(client, server).await;
+}
+
+/// Batches that a sender passes to the kernel (GSO), through an emulated router that marks the more packets the longer its queue is: if
+/// the emulator lost their ECN field, it would drop them.
+#[tokio::test]
+async fn the_emulator_marks_packets_of_batches() {
+    let config = Arc::new(AssociationConfig::bulk());
+    let server = common::bind(server_config().association(Arc::clone(&config)));
+    let path = "delay 5ms rate 20mbit limit 1000 red 1 40 100% 1 ecn".parse().unwrap();
+    let router = EmulatorConfig::new(any(), server.local_addr()).forward(path);
+    let router = Emulator::start(&router).unwrap();
+    let client = common::bind(client_config().association(config));
+    let connecting = client.connect(router.local_addr(), server.port());
+    let (ours, theirs) = in_time(async { tokio::join!(connecting, server.accept()) }).await;
+    let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
+    for number in 0..40_u8 {
+        ours.stream(0).send(vec![number; 50_000]).await.unwrap();
+        assert_eq!(in_time(theirs.recv()).await.unwrap().payload[0], number);
+    }
+    let path = router.statistics().forward.path;
+    assert!(path.aqm.marked > 10 && path.lost() * 20 < path.aqm.marked, "{path:?}");
 }

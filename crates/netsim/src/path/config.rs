@@ -215,6 +215,12 @@ impl PathConfig {
     /// The longest supported delay and spread: 100 days.
     pub const MAX_DELAY: Duration = Duration::from_secs(100 * 86_400);
 
+    /// Whether the path marks ECN-capable packets.
+    #[must_use]
+    pub fn marks_packets(&self) -> bool {
+        self.red.is_some_and(|red| red.ecn) || self.fq_codel.is_some_and(|it| it.ecn)
+    }
+
     /// Validates the configuration.
     ///
     /// # Errors

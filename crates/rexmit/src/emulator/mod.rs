@@ -74,8 +74,8 @@
 //!
 //! Random early detection with `ecn` and FQ-CoDel (`fq_codel`) set the ECN field of ECN-capable packets: of a UDP packet when
 //! it is sent, of an IP packet in its header. A flow of FQ-CoDel is a client of [`Emulator`] (with one server), or addresses,
-//! ports and protocol of an IP packet in [`TunEmulator`]. UDP packets that a sender of this host passes to the kernel in batches (GSO)
-//! lose their field on the way through [`Emulator`]: they are dropped where others are marked.
+//! ports and protocol of an IP packet in [`TunEmulator`]. With such a path [`Emulator`] receives packets one by one, and not in the batches in
+//! which a sender of this host may pass them to the kernel (GSO): that takes more processor time.
 //!
 //! # Limits
 //!

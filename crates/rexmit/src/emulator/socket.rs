@@ -12,6 +12,16 @@ use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 pub(super) const RECEIVE_BUFFERS: usize = 8;
 /// Maximum size of a coalesced batch.
 pub(super) const RECEIVE_BUFFER_BYTES: usize = 1 << 16;
+/// How packets arrive at a socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Coalescing {
+    /// Batches as the kernel coalesced them. Their ECN field is lost, as their control messages do not fit beside the time
+    /// stamp into the library's buffer.
+    On,
+    /// One by one, with their ECN field.
+    Off,
+}
+
 /// The size requested from the kernel for the buffers of each socket; it grants what its limits allow.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
@@ -23,9 +33,17 @@ pub(super) struct RelaySocket {
 }
 
 impl RelaySocket {
-    pub(super) fn open(registry: &Registry, token: Token, address: SocketAddr) -> io::Result<Self> {
+    pub(super) fn open(
+        registry: &Registry,
+        token: Token,
+        address: SocketAddr,
+        coalescing: Coalescing,
+    ) -> io::Result<Self> {
         let io = UdpSocket::bind(address)?;
         let state = UdpSocketState::new((&io).into())?;
+        if coalescing == Coalescing::Off {
+            disable_coalescing(&io)?;
+        }
         // Best effort: the kernel has limits of its own, and smaller buffers work.
         let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER_BYTES);
         let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER_BYTES);
@@ -56,4 +74,13 @@ impl RelaySocket {
         let transmit = Transmit { destination, ecn, contents, segment_size: None, src_ip: source };
         self.state.try_send((&self.io).into(), &transmit)
     }
+}
+
+fn disable_coalescing(socket: &UdpSocket) -> io::Result<()> {
+    let off: libc::c_int = 0;
+    let (value, len) = ((&raw const off).cast(), size_of::<libc::c_int>() as libc::socklen_t);
+    let (level, option) = (libc::SOL_UDP, libc::UDP_GRO);
+    // SAFETY: the kernel reads `len` bytes at `value`, which are those of `off`.
+    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value, len) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -14,7 +14,7 @@ use super::config::EmulatorConfig;
 use super::direction::{Bound, Packet, Tag};
 use super::error::EmulatorError;
 use super::relay::{FIRST_TOKEN, Link};
-use super::socket::{RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS, RelaySocket};
+use super::socket::{Coalescing, RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS, RelaySocket};
 use super::statistics::EmulatorStatistics;
 use super::two_way::TwoWay;
 use crate::clock;
@@ -61,6 +61,8 @@ pub(super) struct UdpLink {
     /// Whether a server has the address that the client sent to, with the port of `server`.
     keep_destination: bool,
     listener: RelaySocket,
+    /// How packets arrive at all sockets.
+    coalescing: Coalescing,
     clients: Clients,
     /// The registry for the sockets of future clients.
     registry: Registry,
@@ -73,12 +75,15 @@ impl UdpLink {
         registry: &Registry,
         config: &EmulatorConfig,
     ) -> Result<Self, EmulatorError> {
-        let listener = RelaySocket::open(registry, LISTENER, config.listen)
+        let marks = config.forward.marks_packets() || config.backward.marks_packets();
+        let coalescing = if marks { Coalescing::Off } else { Coalescing::On };
+        let listener = RelaySocket::open(registry, LISTENER, config.listen, coalescing)
             .map_err(|source| BindError::new(config.listen, source))?;
         Ok(Self {
             server: config.to,
             keep_destination: config.keep_destination,
             listener,
+            coalescing,
             clients: Clients::new(FIRST_CLIENT, config.max_clients, config.client_idle_timeout),
             registry: registry.try_clone()?,
             buffers: vec![0; RECEIVE_BUFFERS * RECEIVE_BUFFER_BYTES],
@@ -140,8 +145,8 @@ impl UdpLink {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         };
-        let registry = &self.registry;
-        let open = |id| RelaySocket::open(registry, Token(id), any);
+        let (registry, coalescing) = (&self.registry, self.coalescing);
+        let open = |id| RelaySocket::open(registry, Token(id), any, coalescing);
         // Without a free file descriptor, the client is refused, as one beyond the limit.
         self.clients.insert(now, address, open).ok().flatten()
     }
