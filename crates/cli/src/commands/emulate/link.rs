@@ -67,7 +67,7 @@ struct Queueing {
     limit: Option<String>,
     /// Random early detection: drop packets before the queue is full. Thresholds of the average queue in packets, and
     /// the probability of a drop at the second one (10%), such as '5 15 2%'; with 'ecn' at the end, ECN-capable packets are
-    /// marked instead; needs --rate.
+    /// marked instead, up to twice the second threshold; needs --rate.
     #[arg(long, value_name = "MIN MAX [PERCENT] [ecn]")]
     red: Option<String>,
     /// FQ-CoDel (RFC 8290): a queue per flow, with drops or ECN marks of packets that wait for long. Settings such as
