@@ -227,6 +227,22 @@ mod tests {
         }
     }
 
+    /// ICMP errors of a peer belong to the shard on which associations with it begin.
+    #[test]
+    fn reports_are_handed_over_to_the_home_of_their_peer() {
+        let steering = Steering::new(3, true).expect("random bytes");
+        let members = Member::all(steering);
+        for port in 1..100 {
+            let remote = SocketAddr::from(([192, 0, 2, 1], port));
+            let home = steering.home(remote);
+            for (index, member) in members.iter().enumerate() {
+                let expected = if index == home { Delivery::Here } else { Delivery::HandedOver };
+                assert_eq!(member.hand_over_report(Report::Refused(remote)), expected);
+            }
+            assert_eq!(members[home].take_handed().len(), 2);
+        }
+    }
+
     #[test]
     fn nothing_waits_for_a_shard_that_has_ended() {
         let members = Member::all(Steering::new(2, true).unwrap());

@@ -706,4 +706,39 @@ mod tests {
         assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
         assert!(server.statistics().packets_redirected > 100);
     }
+
+    /// The driver of one shard waits for its lock, while the other receives more for it than may wait.
+    #[cfg(target_os = "linux")]
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn packets_that_find_no_room_at_another_shard_are_counted_as_dropped() {
+        const SENT: usize = 3000;
+        let any = "127.0.0.1:0".parse().unwrap();
+        let config = EndpointConfig::default().accept(true).shards(2);
+        let server = Endpoint::bind_unencrypted(any, config).unwrap();
+        let first = server.shards.first().lock().socket.clone().unwrap();
+        // "Return 0": all packets go to the first socket.
+        let all = [libc::sock_filter { code: 6, jt: 0, jf: 0, k: 0 }];
+        crate::socket::steer(&first, &all).unwrap();
+        let address = server.local_addr();
+        let busy = std::sync::Arc::clone(&server.shards.all()[1]);
+        let received = {
+            let first = server.shards.first();
+            let held = busy.lock();
+            let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+            // Verification tag 1.
+            let packet = [0x13, 0x88, 0x13, 0x88, 0, 0, 0, 1, 0, 0, 0, 0];
+            for _ in 0..SENT {
+                sender.send_to(&packet, address).unwrap();
+            }
+            let limit = std::time::Instant::now() + std::time::Duration::from_secs(60);
+            while first.lock().counts.packets_dropped == 0 && std::time::Instant::now() < limit {
+                std::thread::yield_now();
+            }
+            let counts = first.lock().counts;
+            drop(held);
+            counts
+        };
+        assert!(received.packets_dropped > 0, "{received:?}");
+        assert!(received.packets_redirected <= 1024, "{received:?}");
+    }
 }

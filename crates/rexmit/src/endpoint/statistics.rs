@@ -40,16 +40,28 @@ pub struct EndpointStatistics {
 
 impl AddAssign for EndpointStatistics {
     fn add_assign(&mut self, other: Self) {
-        self.packets_sent += other.packets_sent;
-        self.packets_unsent += other.packets_unsent;
-        self.packets_received += other.packets_received;
-        self.packets_redirected += other.packets_redirected;
-        self.packets_dropped += other.packets_dropped;
-        self.receive_failures += other.receive_failures;
-        self.not_accepted += other.not_accepted;
-        self.protocol += other.protocol;
+        let Self {
+            packets_sent,
+            packets_unsent,
+            packets_received,
+            packets_redirected,
+            packets_dropped,
+            receive_failures,
+            not_accepted,
+            protocol,
+            #[cfg(feature = "dtls")]
+            encryption,
+        } = other;
+        self.packets_sent += packets_sent;
+        self.packets_unsent += packets_unsent;
+        self.packets_received += packets_received;
+        self.packets_redirected += packets_redirected;
+        self.packets_dropped += packets_dropped;
+        self.receive_failures += receive_failures;
+        self.not_accepted += not_accepted;
+        self.protocol += protocol;
         #[cfg(feature = "dtls")]
-        if let Some(encryption) = other.encryption {
+        if let Some(encryption) = encryption {
             *self.encryption.get_or_insert_default() += encryption;
         }
     }
