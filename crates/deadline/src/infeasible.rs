@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
-use super::Deadline;
+use super::config::Deadline;
 
 /// A deadline is reported as infeasible if at best so many times as many messages are late as may be.
 const TOLERANCE: f64 = 1.25;
