@@ -14,7 +14,7 @@ usage: rexmit-bench [--json] [--strict] [PART]...
        rexmit-bench tcp-of TCP_STACK MEGABYTES     one run, for a profiler
        rexmit-bench cost-of PROFILE on|off MEGABYTES   one run, for a profiler
        rexmit-bench simulation-of RUNS             some runs, for a profiler
-       rexmit-bench web-of RUNS                    some runs, for a profiler
+       rexmit-bench web-of RUNS THREADS            some runs, for a profiler
        rexmit-bench dumbbell-of FLOWS SECONDS      one run, for a profiler
        rexmit-bench cmt-of RUNS                    some runs, for a profiler
        rexmit-bench many-of SECONDS                one run, for a profiler
@@ -79,9 +79,9 @@ fn run(words: &[&str]) -> ExitCode {
             println!("{}", (0..runs).map(|seed| simulation::run(seed).events).sum::<u64>());
             ExitCode::SUCCESS
         }
-        ["web-of", runs] => {
-            let Ok(runs) = runs.parse() else { return refuse() };
-            println!("{}", (0..runs).map(|seed| web::run(seed).events).sum::<u64>());
+        ["web-of", runs, threads] => {
+            let (Ok(runs), Ok(threads)) = (runs.parse(), threads.parse()) else { return refuse() };
+            println!("{}", (0..runs).map(|seed| web::run(seed, threads).events).sum::<u64>());
             ExitCode::SUCCESS
         }
         ["many-of", seconds] => {

@@ -1,4 +1,4 @@
-//! The event queue: events by time, then by order of insertion, and one deadline per host.
+//! The event queue: events by time, then by order of insertion or by rank, and one deadline per host.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -8,25 +8,49 @@ use rexmit_core::Instant;
 
 use super::deadlines::Deadlines;
 
-/// The order of events: earliest first, among equals the one scheduled first.
+/// The order of events: earliest first, at one instant the one scheduled first, or by rank.
 ///
-/// A single number with the time in the upper and the sequence number in the lower bits, because
-/// comparisons dominate the cost of the queue.
+/// The ranks: arrivals by link direction, departures by link direction, calls, deadlines by host. Events of one link
+/// direction, and calls, stay in the order in which they were scheduled. So the order of two events does not depend on
+/// other events, and a part of a network that runs alone has the same order.
+///
+/// A single number with the time in the upper and the sequence number or rank in the lower bits, because comparisons
+/// dominate the cost of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Key(u128);
 
 impl Key {
-    /// Later than every event: this sequence number is never assigned.
+    /// Later than every event: this sequence number, or rank, is never assigned.
     pub(super) const NEVER: Self = Self(u128::MAX);
 
-    fn new(at: Instant, order: u64) -> Self {
-        Self(u128::from(at.as_nanos()) << 64 | u128::from(order))
+    const fn new(at: Instant, order: u64) -> Self {
+        Self((at.as_nanos() as u128) << 64 | order as u128)
+    }
+
+    const fn ranked(at: Instant, kind: Kind, number: usize, count: u64) -> Self {
+        debug_assert!(number < 1 << NUMBER_BITS && count < 1 << COUNT_BITS);
+        let kind = (kind as u64) << (NUMBER_BITS + COUNT_BITS);
+        Self::new(at, kind | (number as u64) << COUNT_BITS | count)
     }
 
     pub(super) fn at(self) -> Instant {
         Instant::from_nanos((self.0 >> 64) as u64)
     }
 }
+
+/// The kinds of events, in their order at one instant.
+#[derive(Clone, Copy)]
+enum Kind {
+    Arrival,
+    Departure,
+    Call,
+    Deadline,
+}
+
+/// The bits of a rank for the number of a host or link direction; 2 more are for the kind.
+const NUMBER_BITS: u32 = 24;
+/// The bits of a rank for the events scheduled before of the same kind and number.
+const COUNT_BITS: u32 = 38;
 
 /// The next event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,15 +63,18 @@ pub(super) enum Next<E> {
 
 /// The events and deadlines of one run.
 ///
-/// Events of one origin, such as the arrivals of one link, are mostly created in ascending order of
-/// time. They are queued in a lane, and only the first of each lane is in the priority queue, so
-/// that the cost depends on the number of links in use, not on the number of packets in flight.
+/// The arrivals of one link direction are mostly created in ascending order of time. They are queued in a lane, and only
+/// the first of each lane is in the priority queue, so that the cost depends on the number of links in use, not on the
+/// number of packets in flight.
 #[derive(Debug)]
 pub(super) struct Agenda<E> {
     heap: BinaryHeap<Scheduled<E>>,
     lanes: Vec<Lane<E>>,
     deadlines: Deadlines,
-    next_order: u64,
+    /// The next sequence number; `None`: events of one instant are ordered by rank.
+    next_order: Option<u64>,
+    /// The number of calls scheduled so far.
+    calls: u64,
     scheduled: usize,
 }
 
@@ -57,47 +84,113 @@ impl<E> Agenda<E> {
             heap: BinaryHeap::new(),
             lanes: Vec::new(),
             deadlines: Deadlines::default(),
-            next_order: 0,
+            next_order: Some(0),
+            calls: 0,
             scheduled: 0,
         }
     }
 
-    /// Adds a lane; they are numbered from 0.
-    pub(super) fn add_lane(&mut self) {
-        self.lanes.push(Lane { last: None, waiting: VecDeque::new() });
+    /// An agenda that orders events of one instant by rank.
+    pub(super) fn ranked() -> Self {
+        Self { next_order: None, ..Self::new() }
     }
 
-    pub(super) fn schedule(&mut self, at: Instant, event: E) {
-        let key = self.next_key(at);
+    /// Whether events of one instant are ordered by rank.
+    pub(super) const fn is_ranked(&self) -> bool {
+        self.next_order.is_none()
+    }
+
+    fn key(&mut self, at: Instant, kind: Kind, number: usize, count: u64) -> Key {
+        match &mut self.next_order {
+            None => Key::ranked(at, kind, number, count),
+            Some(order) => {
+                *order += 1;
+                Key::new(at, *order - 1)
+            }
+        }
+    }
+
+    /// Adds a lane, for a link direction; they are numbered from 0.
+    pub(super) fn add_lane(&mut self) {
+        assert!(self.lanes.len() < 1 << NUMBER_BITS, "under 2²⁴ link directions");
+        self.lanes.push(Lane::after(0));
+    }
+
+    /// Schedules a call.
+    pub(super) fn schedule_call(&mut self, at: Instant, event: E) {
+        let key = self.key(at, Kind::Call, 0, self.calls);
+        self.calls += 1;
+        self.insert(key, event);
+    }
+
+    /// Schedules the next departure from the queues of a link direction.
+    pub(super) fn schedule_departure(&mut self, link: usize, at: Instant, event: E) {
+        let key = self.key(at, Kind::Departure, link, 0);
+        self.insert(key, event);
+    }
+
+    /// The key of the next arrival that is scheduled for a link direction.
+    pub(super) fn arrival_key(&mut self, link: usize, at: Instant) -> Key {
+        let count = self.lanes[link].arrivals;
+        self.lanes[link].arrivals += 1;
+        self.key(at, Kind::Arrival, link, count)
+    }
+
+    /// Adds an arrival at the end of a link direction; most are added in ascending order.
+    pub(super) fn insert_arrival(&mut self, link: usize, key: Key, event: E) {
+        let place = &mut self.lanes[link];
+        match place.last {
+            Some(last) if key < last => self.insert(key, event),
+            Some(_) => {
+                self.scheduled += 1;
+                place.last = Some(key);
+                place.waiting.push_back((key, event));
+            }
+            None => {
+                self.scheduled += 1;
+                place.last = Some(key);
+                self.heap.push(Scheduled { key: Reverse(key), event, lane: link as u32 });
+            }
+        }
+    }
+
+    /// Adds an event that is no arrival, or not in order.
+    pub(super) fn insert(&mut self, key: Key, event: E) {
+        self.scheduled += 1;
         self.heap.push(Scheduled { key: Reverse(key), event, lane: NO_LANE });
     }
 
-    /// Schedules an event; most events of a lane are scheduled in ascending order of time.
-    pub(super) fn schedule_in_lane(&mut self, lane: usize, at: Instant, event: E) {
-        let key = self.next_key(at);
-        let place = &mut self.lanes[lane];
-        let lane = match place.last {
-            Some(last) if at < last.at() => NO_LANE,
-            Some(_) => {
-                place.last = Some(key);
-                place.waiting.push_back((key, event));
-                return;
-            }
-            None => {
-                place.last = Some(key);
-                lane as u32
-            }
-        };
-        self.heap.push(Scheduled { key: Reverse(key), event, lane });
-    }
-
-    /// Replaces the deadline of `host`. Setting the same time again keeps its position in the
-    /// order.
+    /// Replaces the deadline of `host`. Setting the same time again keeps its position in the order.
     pub(super) fn set_deadline(&mut self, host: usize, at: Option<Instant>) {
         if self.deadlines.of(host) != at {
-            self.deadlines.set(host, at.map(|at| Key::new(at, self.next_order)));
-            self.next_order += 1;
+            let key = at.map(|at| self.key(at, Kind::Deadline, host, 0));
+            self.deadlines.set(host, key);
         }
+    }
+
+    /// The deadline of `host`.
+    pub(super) fn deadline(&self, host: usize) -> Option<Instant> {
+        self.deadlines.of(host)
+    }
+
+    /// An agenda by rank, without events, that continues the counts of this one.
+    pub(super) fn part(&self) -> Self {
+        let lane = |lane: &Lane<E>| Lane::after(lane.arrivals);
+        Self { lanes: self.lanes.iter().map(lane).collect(), calls: self.calls, ..Self::ranked() }
+    }
+
+    /// Removes all events, in their order; deadlines stay.
+    pub(super) fn drain(&mut self) -> Vec<(Key, E)> {
+        let mut all = Vec::with_capacity(self.scheduled);
+        while let Some(key) = self.heap.peek().map(|event| event.key.0) {
+            all.extend(self.pop_event().map(|event| (key, event)));
+        }
+        all
+    }
+
+    /// Continues the count of arrivals of a link direction that `other` has scheduled.
+    pub(super) fn continue_count(&mut self, other: &Self, link: usize) {
+        self.lanes[link].arrivals = other.lanes[link].arrivals;
     }
 
     /// The time of the next event.
@@ -132,13 +225,6 @@ impl<E> Agenda<E> {
         self.scheduled
     }
 
-    fn next_key(&mut self, at: Instant) -> Key {
-        let key = Key::new(at, self.next_order);
-        self.next_order += 1;
-        self.scheduled += 1;
-        key
-    }
-
     fn pop_event(&mut self) -> Option<E> {
         self.scheduled -= 1;
         let mut first = self.heap.peek_mut()?;
@@ -154,13 +240,21 @@ impl<E> Agenda<E> {
     }
 }
 
-/// A queue of events that are mostly created in ascending order of time.
+/// The arrivals of a link direction, which are mostly created in ascending order of time.
 #[derive(Debug)]
 struct Lane<E> {
     /// The key of the event added last, if there is any event. The first event is in the priority queue.
     last: Option<Key>,
     /// All events but the first. Few lanes have any, so this memory is rarely accessed.
     waiting: VecDeque<(Key, E)>,
+    /// The number of arrivals scheduled so far.
+    arrivals: u64,
+}
+
+impl<E> Lane<E> {
+    const fn after(arrivals: u64) -> Self {
+        Self { last: None, waiting: VecDeque::new(), arrivals }
+    }
 }
 
 #[derive(Debug)]
@@ -205,13 +299,35 @@ mod tests {
     #[test]
     fn happens_by_time_then_by_order_of_insertion() {
         let mut agenda = Agenda::new();
-        agenda.schedule(ms(5), "late");
-        agenda.schedule(ms(1), "first");
+        agenda.schedule_call(ms(5), "late");
+        agenda.schedule_call(ms(1), "first");
         agenda.set_deadline(7, Some(ms(1)));
-        agenda.schedule(ms(1), "third");
+        agenda.schedule_departure(0, ms(1), "third");
         let order: Vec<_> = std::iter::from_fn(|| agenda.pop(ms(4))).collect();
         let expected = [Next::Event("first"), Next::Deadline(7), Next::Event("third")];
         assert_eq!(order, expected.map(|next| (ms(1), next)));
+        assert_eq!(agenda.next_at(), Some(ms(5)));
+    }
+
+    #[test]
+    fn events_of_one_instant_are_in_the_order_of_their_rank() {
+        let mut agenda = Agenda::ranked();
+        (0..3).for_each(|_| agenda.add_lane());
+        agenda.set_deadline(7, Some(ms(1)));
+        agenda.set_deadline(2, Some(ms(1)));
+        agenda.schedule_call(ms(5), "late");
+        agenda.schedule_call(ms(1), "call");
+        agenda.schedule_call(ms(1), "next call");
+        agenda.schedule_departure(0, ms(1), "departure");
+        for (link, name) in [(2, "last link"), (1, "link"), (1, "link again")] {
+            let key = agenda.arrival_key(link, ms(1));
+            agenda.insert_arrival(link, key, name);
+        }
+        let order: Vec<_> = std::iter::from_fn(|| agenda.pop(ms(4))).collect();
+        let events = ["link", "link again", "last link", "departure", "call", "next call"];
+        let deadlines = [Next::Deadline(2), Next::Deadline(7)];
+        let expected = events.into_iter().map(Next::Event).chain(deadlines);
+        assert_eq!(order, expected.map(|next| (ms(1), next)).collect::<Vec<_>>());
         assert_eq!(agenda.next_at(), Some(ms(5)));
     }
 
@@ -223,8 +339,9 @@ mod tests {
         for n in 0..20_000 {
             // Mostly, but not always, later than what is in the lane.
             let (lane, at) = (rng.below(5) as usize, ms(n / 3 + rng.below(4)));
-            plain.schedule(at, n);
-            laned.schedule_in_lane(lane, at, n);
+            let key = laned.arrival_key(lane, at);
+            plain.insert(key, n);
+            laned.insert_arrival(lane, key, n);
             assert_eq!(plain.next_at(), laned.next_at());
             while rng.chance(0.48) {
                 assert_eq!(plain.pop(ms(n / 3)), laned.pop(ms(n / 3)));
@@ -232,9 +349,7 @@ mod tests {
         }
         assert_eq!(plain.len(), laned.len());
         assert!(laned.heap.len() < plain.heap.len());
-        while let Some(next) = plain.pop(Instant::FAR_FUTURE) {
-            assert_eq!(Some(next), laned.pop(Instant::FAR_FUTURE));
-        }
+        assert_eq!(plain.drain(), laned.drain());
         assert_eq!((laned.len(), laned.next_at()), (0, None));
     }
 
@@ -248,7 +363,7 @@ mod tests {
             let (host, at) = (rng.below(100) as usize, ms(order + rng.below(30)));
             let at = rng.chance(0.8).then_some(at);
             if expected[host].map(Key::at) != at {
-                expected[host] = at.map(|at| Key::new(at, agenda.next_order));
+                expected[host] = at.map(|at| Key::new(at, agenda.next_order.unwrap()));
             }
             agenda.set_deadline(host, at);
             if rng.chance(0.3) {

@@ -49,7 +49,7 @@ impl<M> Context<'_, M> {
 
     /// Notifies the application of `host` at `at`, with `token`.
     pub fn wake_at(&mut self, host: HostId, at: Instant, token: u64) {
-        self.agenda.schedule(at.max(self.now), Event::Wake { host, token });
+        self.agenda.schedule_call(at.max(self.now), Event::Wake { host, token });
     }
 
     /// Ends [`Network::run_until`] before the next event.

@@ -1,21 +1,23 @@
 //! Construction of a network.
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use rexmit_core::{Instant, Machine, Seed};
 use thiserror::Error;
 
 use super::agenda::Agenda;
 use super::calls::CallStore;
-use super::link::LinkEnd;
+use super::event::Event;
+use super::graph::{Graph, Node};
+use super::items::Items;
+use super::link::{LinkEntry, LinkExit};
 use super::observer::Observers;
 use super::packets::PacketStore;
-use super::routing::{Attachment, Edge, Map, Routes};
+use super::routing::{Attachment, Edge, Map};
 use super::tap::Taps;
 use super::{
-    Direction, Host, HostId, HostStats, LinkId, Network, NetworkStats, Node, NodeId, RouterId,
-    RunState,
+    Direction, Host, HostId, HostStats, LinkId, Network, NetworkStats, NodeId, RouterId, RunState,
 };
 use crate::path::{ConfigError, PathConfig, PathModel};
 
@@ -52,18 +54,30 @@ impl<M: Machine> Network<M> {
     /// An empty network. All randomness of its links comes from `seed`.
     #[must_use]
     pub fn new(seed: &Seed) -> Self {
+        Self::with_agenda(seed, Agenda::new())
+    }
+
+    /// An empty network that can run on several threads ([`run_on_threads`](Self::run_on_threads)). Events of one instant
+    /// are not processed in the order in which they were scheduled, but in one that no other event changes: arrivals by
+    /// link, departures from queues of FQ-CoDel, calls, timers by host. All randomness of its links comes from `seed`.
+    #[must_use]
+    pub fn for_threads(seed: &Seed) -> Self {
+        Self::with_agenda(seed, Agenda::ranked())
+    }
+
+    fn with_agenda(seed: &Seed, agenda: Agenda<Event>) -> Self {
         Self {
             now: Instant::ZERO,
             seed: seed.clone(),
-            nodes: Vec::new(),
-            hosts: Vec::new(),
-            links: Vec::new(),
-            addresses: BTreeSet::new(),
-            routes: Routes::default(),
-            agenda: Agenda::new(),
+            graph: Arc::new(Graph::default()),
+            hosts: Items::default(),
+            entries: Items::default(),
+            exits: Items::default(),
+            agenda,
             calls: CallStore::default(),
             packets: PacketStore::default(),
             touched: Vec::new(),
+            others: None,
             taps: Taps::default(),
             observers: Observers::default(),
             run: RunState { step_limit: STEP_LIMIT, is_stopped: false },
@@ -74,8 +88,10 @@ impl<M: Machine> Network<M> {
     /// Adds a host that runs `machine`. Its name appears in captures and errors.
     pub fn add_host(&mut self, name: impl Into<String>, machine: M) -> HostId {
         let host = HostId(index(self.hosts.len()));
-        let node = NodeId(index(self.nodes.len()));
-        self.nodes.push(Node { name: name.into(), host: Some(host) });
+        let graph = Arc::make_mut(&mut self.graph);
+        let node = NodeId(index(graph.nodes.len()));
+        graph.nodes.push(Node { name: name.into(), host: Some(host) });
+        graph.routes.are_found = false;
         self.hosts.push(Host {
             node,
             machine,
@@ -87,15 +103,15 @@ impl<M: Machine> Network<M> {
             stats: HostStats::default(),
         });
         self.touched.push(host);
-        self.routes.are_found = false;
         host
     }
 
     /// Adds a router, which forwards packets and has no address.
     pub fn add_router(&mut self, name: impl Into<String>) -> RouterId {
-        let router = RouterId(index(self.nodes.len()));
-        self.nodes.push(Node { name: name.into(), host: None });
-        self.routes.are_found = false;
+        let graph = Arc::make_mut(&mut self.graph);
+        let router = RouterId(index(graph.nodes.len()));
+        graph.nodes.push(Node { name: name.into(), host: None });
+        graph.routes.are_found = false;
         router
     }
 
@@ -117,17 +133,20 @@ impl<M: Machine> Network<M> {
         backward: PathConfig,
     ) -> Result<LinkId, BuildError> {
         if first == second {
-            return Err(BuildError::Loop(self.nodes[first.0 as usize].name.clone()));
+            return Err(BuildError::Loop(self.name(first)));
         }
-        let link = LinkId(index(self.links.len() / 2));
+        let link = LinkId(index(self.entries.len() / 2));
         let seed = self.seed.split(&format!("link {}", link.0));
         let forward = PathModel::new(forward, &seed.split("forward"))?;
         let backward = PathModel::new(backward, &seed.split("backward"))?;
-        self.links.push(LinkEnd::new(first, second, forward));
-        self.links.push(LinkEnd::new(second, first, backward));
-        self.agenda.add_lane(); // one per direction
-        self.agenda.add_lane();
-        self.routes.are_found = false;
+        let graph = Arc::make_mut(&mut self.graph);
+        for ((from, to), path) in [((first, second), forward), ((second, first), backward)] {
+            graph.edges.push(Edge { from: from.0 as usize, to: to.0 as usize });
+            self.entries.push(LinkEntry::new(path));
+            self.exits.push(LinkExit::default());
+            self.agenda.add_lane();
+        }
+        graph.routes.are_found = false;
         Ok(link)
     }
 
@@ -144,15 +163,17 @@ impl<M: Machine> Network<M> {
     ) -> Result<(), BuildError> {
         let node = self.host_node(host);
         let ends = [Direction::Forward, Direction::Backward].map(|direction| link.end(direction));
-        let out = ends.into_iter().find(|&end| self.links[end].from == node).ok_or_else(|| {
-            BuildError::NotAtLink { host: self.nodes[node.0 as usize].name.clone(), address }
-        })?;
-        if !self.addresses.insert(address) {
+        let is_from_here = |&end: &usize| self.graph.edges[end].from == node.0 as usize;
+        let out = ends
+            .into_iter()
+            .find(is_from_here)
+            .ok_or_else(|| BuildError::NotAtLink { host: self.name(node), address })?;
+        if !Arc::make_mut(&mut self.graph).addresses.insert(address) {
             return Err(BuildError::AddressTaken(address));
         }
         let attachment = Attachment { address, host: node.0 as usize, out };
         self.hosts[host.0 as usize].attachments.push(attachment);
-        self.routes.are_found = false;
+        Arc::make_mut(&mut self.graph).routes.are_found = false;
         Ok(())
     }
 
@@ -167,8 +188,9 @@ impl<M: Machine> Network<M> {
         direction: Direction,
     ) {
         let out = link.end(direction);
-        self.routes.set(self.links[out].from.0 as usize, local, remote, out);
-        self.routes.are_found = false;
+        let graph = Arc::make_mut(&mut self.graph);
+        graph.routes.set(graph.edges[out].from, local, remote, out);
+        graph.routes.are_found = false;
     }
 
     /// Changes the path of a direction of the link to `config` at `at`; see
@@ -183,7 +205,7 @@ impl<M: Machine> Network<M> {
         at: Instant,
         config: PathConfig,
     ) -> Result<(), ConfigError> {
-        self.links[link.end(direction)].path.change_at(at, config)
+        self.entries[link.end(direction)].path.change_at(at, config)
     }
 
     /// Sets the number of calls of one host at one instant after which a run ends with
@@ -193,18 +215,21 @@ impl<M: Machine> Network<M> {
     }
 
     pub(super) fn find_routes(&mut self) {
-        if self.routes.are_found {
+        if self.graph.routes.are_found {
             return;
         }
-        let is_host: Vec<_> = self.nodes.iter().map(|node| node.host.is_some()).collect();
-        let edge = |end: &LinkEnd| Edge { from: end.from.0 as usize, to: end.to.0 as usize };
-        let edges: Vec<_> = self.links.iter().map(edge).collect();
+        let Graph { nodes, edges, routes, .. } = Arc::make_mut(&mut self.graph);
+        let is_host: Vec<_> = nodes.iter().map(|node| node.host.is_some()).collect();
         let attachments: Vec<_> =
             self.hosts.iter().flat_map(|host| host.attachments.iter().copied()).collect();
-        let map = Map { is_host: &is_host, edges: &edges, attachments: &attachments };
-        self.routes.find(&map);
+        let map = Map { is_host: &is_host, edges, attachments: &attachments };
+        routes.find(&map);
         self.hosts.iter_mut().for_each(|host| host.last_way = None);
-        self.routes.are_found = true;
+        routes.are_found = true;
+    }
+
+    fn name(&self, node: NodeId) -> String {
+        self.graph.nodes[node.0 as usize].name.clone()
     }
 }
 

@@ -11,7 +11,7 @@ use super::observer::PacketObserver;
 impl<M: Machine> Network<M> {
     /// Notifies the application of `host` at `at` (now, if that is in the past), with `token`.
     pub fn wake_at(&mut self, host: HostId, at: Instant, token: u64) {
-        self.agenda.schedule(at.max(self.now), Event::Wake { host, token });
+        self.agenda.schedule_call(at.max(self.now), Event::Wake { host, token });
     }
 
     /// Calls `call` for `host` at `at` (now, if that is in the past).
@@ -23,7 +23,7 @@ impl<M: Machine> Network<M> {
     ) {
         let call: Call<M> = Box::new(call);
         let place = self.calls.put(call);
-        self.agenda.schedule(at.max(self.now), Event::Call { host, call: place });
+        self.agenda.schedule_call(at.max(self.now), Event::Call { host, call: place });
     }
 
     /// Passes all packet events from now on to `observer`. Earlier events of packets that are
@@ -53,6 +53,11 @@ impl<M> CallStore<M> {
         }
         self.calls.push(Some(call));
         u32::try_from(self.calls.len() - 1).expect("under 2³² calls scheduled")
+    }
+
+    /// Whether no call is scheduled.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.calls.len() == self.free.len()
     }
 
     /// Removes the call in slot `place`.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use rexmit_core::Machine;
 
 use super::Network;
-use super::ids::{HostId, NodeId};
+use super::ids::HostId;
 use super::tap::{Interface, TapId, TapPoint};
 
 impl<M: Machine> Network<M> {
@@ -32,10 +32,10 @@ impl<M: Machine> Network<M> {
             match point {
                 TapPoint::Host(host) => self.hosts[host.0 as usize].taps.push(interface),
                 TapPoint::Entry(link, direction) => {
-                    self.links[link.end(direction)].entry_taps.push(interface);
+                    self.entries[link.end(direction)].taps.push(interface);
                 }
                 TapPoint::Exit(link, direction) => {
-                    self.links[link.end(direction)].exit_taps.push(interface);
+                    self.exits[link.end(direction)].taps.push(interface);
                 }
             }
         }
@@ -57,13 +57,13 @@ impl<M: Machine> Network<M> {
     }
 
     fn tap_name(&self, point: TapPoint) -> String {
-        let name = |node: NodeId| self.nodes[node.0 as usize].name.as_str();
+        let name = |node: usize| self.graph.nodes[node].name.as_str();
         match point {
-            TapPoint::Host(host) => name(self.host_node(host)).to_owned(),
+            TapPoint::Host(host) => name(self.host_node(host).0 as usize).to_owned(),
             TapPoint::Entry(link, direction) | TapPoint::Exit(link, direction) => {
-                let end = &self.links[link.end(direction)];
+                let edge = &self.graph.edges[link.end(direction)];
                 let side = if matches!(point, TapPoint::Entry(..)) { "entry" } else { "exit" };
-                format!("{} to {}, {side}", name(end.from), name(end.to))
+                format!("{} to {}, {side}", name(edge.from), name(edge.to))
             }
         }
     }

@@ -10,8 +10,8 @@ impl<M: Machine> Network<M> {
     /// The counters of one direction of a link.
     #[must_use]
     pub fn link_stats(&self, link: LinkId, direction: Direction) -> LinkStats {
-        let end = &self.links[link.end(direction)];
-        LinkStats { path: *end.path.stats(), arrivals: end.arrivals }
+        let end = link.end(direction);
+        LinkStats { path: *self.entries[end].path.stats(), arrivals: self.exits[end].arrivals }
     }
 
     /// The counters of a host.

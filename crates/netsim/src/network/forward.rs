@@ -2,6 +2,8 @@
 
 use rexmit_core::{Ecn, Machine, Route};
 
+use super::agenda::Key;
+use super::crossing::Crossing;
 use super::event::Event;
 use super::ids::HostId;
 use super::link::direction_of;
@@ -61,16 +63,16 @@ impl<M: Machine> Network<M> {
             return Some(way);
         }
         let given = Some(local).filter(|local| !local.is_unspecified());
-        let out = self.routes.begin(host.node.0 as usize, given, remote)?;
+        let out = self.graph.routes.begin(host.node.0 as usize, given, remote)?;
         let own = || host.attachments.iter().find(|own| own.out == out).map(|own| own.address);
         let source = given.or_else(own)?;
-        let way = Way { local, remote, out, source, target: self.routes.target(remote) };
+        let way = Way { local, remote, out, source, target: self.graph.routes.target(remote) };
         (source.is_ipv4() == remote.is_ipv4()).then_some(way)
     }
 
     /// Lets a packet enter a link direction.
     fn enter(&mut self, link: usize, slot: Slot) {
-        let end = &mut self.links[link];
+        let end = &mut self.entries[link];
         let packet = self.packets.packet_mut(slot);
         let may_queue = end.path.needs_flow();
         let flow = if may_queue { packet.flow() } else { 0 };
@@ -85,7 +87,7 @@ impl<M: Machine> Network<M> {
 
     /// Called at the time of a scheduled departure.
     pub(super) fn on_departure(&mut self, link: usize) {
-        if let Some(waiting) = &mut self.links[link].waiting {
+        if let Some(waiting) = &mut self.entries[link].waiting {
             waiting.departure_at = None;
         }
         self.depart(link);
@@ -93,33 +95,33 @@ impl<M: Machine> Network<M> {
 
     /// Settles the packets that a link direction has sent or dropped by now, and schedules the next departure.
     fn depart(&mut self, link: usize) {
-        while let Some(outcome) = self.links[link].path.poll_departure(self.now) {
-            let waiting = self.links[link].waiting.as_deref_mut();
+        while let Some(outcome) = self.entries[link].path.poll_departure(self.now) {
+            let waiting = self.entries[link].waiting.as_deref_mut();
             if let Some(slot) = waiting.and_then(|all| all.packets.remove(&outcome.packet)) {
                 self.settle(link, slot, &outcome);
             }
         }
-        let end = &mut self.links[link];
+        let end = &mut self.entries[link];
         let next = end.path.next_departure();
         if let Some(at) = next
             && let Some(waiting) = &mut end.waiting
             && waiting.departure_at != next
         {
             waiting.departure_at = next;
-            self.agenda.schedule(at, Event::Departure { link: link as u32 });
+            self.agenda.schedule_departure(link, at, Event::Departure { link: link as u32 });
         }
     }
 
     /// Does with a packet what the path of a link direction has decided.
     #[inline] // For drop-tail links, which need nothing else.
     fn settle(&mut self, link: usize, slot: Slot, outcome: &Outcome) {
-        let end = &mut self.links[link];
+        let end = &mut self.entries[link];
         let packet = self.packets.packet_mut(slot);
         if outcome.fate == Fate::Queued {
             end.waiting.get_or_insert_default().packets.insert(outcome.packet, slot);
             return;
         }
-        self.taps.record(&end.entry_taps, self.now, packet, tap::Sight::Entering(outcome));
+        self.taps.record(&end.taps, self.now, packet, tap::Sight::Entering(outcome));
         if outcome.is_marked {
             packet.ecn = Ecn::Ce;
         }
@@ -142,7 +144,7 @@ impl<M: Machine> Network<M> {
             } else if delivery.packet == outcome.packet {
                 Some(own)
             } else {
-                self.links[link].release(delivery.packet)
+                self.entries[link].release(delivery.packet)
             };
             let Some(slot) = arriving else { continue };
             // A copy follows right after its original.
@@ -157,20 +159,32 @@ impl<M: Machine> Network<M> {
                 corruption.apply(&mut packet.bytes);
                 packet.is_damaged = true;
             }
-            let event = Event::Arrival { link: link as u32, packet: slot };
-            self.agenda.schedule_in_lane(link, delivery.at, event);
+            let key = self.agenda.arrival_key(link, delivery.at);
+            self.schedule_arrival(link, key, slot);
         }
+    }
+
+    fn schedule_arrival(&mut self, link: usize, key: Key, packet: Slot) {
+        if let Some(others) = &mut self.others
+            && let Some(part) = others.part_at_end(link)
+        {
+            let packet = self.packets.remove(packet);
+            others.send(part, Crossing { link, key, packet });
+            return;
+        }
+        let event = Event::Arrival { link: link as u32, packet };
+        self.agenda.insert_arrival(link, key, event);
     }
 
     /// Handles a packet at the end of a link direction. Returns the host whose machine must process
     /// it; forwarded and dropped packets are already handled.
     pub(super) fn arrive(&mut self, link: usize, slot: Slot) -> Option<HostId> {
-        let end = &mut self.links[link];
+        let end = &mut self.exits[link];
         let packet = self.packets.packet(slot);
         end.arrivals.on_delivery(packet.number, packet.wire_len());
-        self.taps.record(&end.exit_taps, self.now, packet, tap::Sight::Inbound);
-        let node = end.to.0 as usize;
-        let Some(id) = self.nodes[node].host else {
+        self.taps.record(&end.taps, self.now, packet, tap::Sight::Inbound);
+        let node = self.graph.edges[link].to;
+        let Some(id) = self.graph.nodes[node].host else {
             self.forward(node, slot);
             return None;
         };
@@ -198,8 +212,8 @@ impl<M: Machine> Network<M> {
         }
         let ends = [packet.source.ip(), packet.destination.ip()];
         // An address may have been added since the packet left.
-        let target = packet.target.or_else(|| self.routes.target(ends[1]));
-        let way = target.and_then(|target| self.routes.forward(node, target, ends));
+        let target = packet.target.or_else(|| self.graph.routes.target(ends[1]));
+        let way = target.and_then(|target| self.graph.routes.forward(node, target, ends));
         if let Some(out) = way {
             self.enter(out, slot);
         } else {

@@ -1,26 +1,29 @@
-//! One direction of a link.
+//! One direction of a link: the end at which packets enter, and the one at which they arrive.
 
 use std::collections::BTreeMap;
 
 use rexmit_core::Instant;
 
-use super::ids::{Direction, LinkId, NodeId};
+use super::ids::{Direction, LinkId};
 use super::packets::Slot;
 use super::tap;
 use crate::path::{ArrivalStats, PathModel};
 
-/// One direction of a link; the two directions of a link are adjacent.
-pub(super) struct LinkEnd {
-    pub(super) from: NodeId,
-    pub(super) to: NodeId,
+/// Where packets enter a link direction; the numbers of the two directions of a link are adjacent.
+pub(super) struct LinkEntry {
     pub(super) path: PathModel,
-    pub(super) arrivals: ArrivalStats,
     /// Packets that the path holds back, by number.
     pub(super) held: Vec<(u64, Slot)>,
     /// Boxed because few links have any.
     pub(super) waiting: Option<Box<Waiting>>,
-    pub(super) entry_taps: Vec<tap::Interface>,
-    pub(super) exit_taps: Vec<tap::Interface>,
+    pub(super) taps: Vec<tap::Interface>,
+}
+
+/// Where packets arrive over a link direction.
+#[derive(Default)]
+pub(super) struct LinkExit {
+    pub(super) arrivals: ArrivalStats,
+    pub(super) taps: Vec<tap::Interface>,
 }
 
 /// The packets that wait in the path's queues of FQ-CoDel.
@@ -49,18 +52,15 @@ pub(super) const fn direction_of(end: usize) -> (LinkId, Direction) {
     (LinkId((end / 2) as u32), direction)
 }
 
-impl LinkEnd {
-    pub(super) fn new(from: NodeId, to: NodeId, path: PathModel) -> Self {
-        Self {
-            from,
-            to,
-            path,
-            arrivals: ArrivalStats::default(),
-            held: Vec::new(),
-            waiting: None,
-            entry_taps: Vec::new(),
-            exit_taps: Vec::new(),
-        }
+impl LinkEntry {
+    pub(super) const fn new(path: PathModel) -> Self {
+        Self { path, held: Vec::new(), waiting: None, taps: Vec::new() }
+    }
+
+    /// The slots of all packets that have entered and wait.
+    pub(super) fn slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+        let waiting = self.waiting.iter_mut().flat_map(|waiting| waiting.packets.values_mut());
+        self.held.iter_mut().map(|(_, slot)| slot).chain(waiting)
     }
 
     /// Removes a packet that was held back.

@@ -19,32 +19,41 @@ mod build;
 mod calls;
 mod captures;
 mod counts;
+mod crossing;
 mod deadlines;
 mod dual_dumbbell;
 mod event;
 mod forward;
+mod graph;
 mod ids;
+mod items;
 mod link;
 mod observer;
 mod packets;
+mod partition;
+mod parts;
 mod routing;
 mod run;
 mod stats;
 mod tap;
+mod threads;
 mod topology;
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use rexmit_core::{Instant, Machine, Seed};
 
 use self::agenda::Agenda;
 use self::calls::CallStore;
+use self::crossing::Others;
 use self::event::Event;
-use self::link::LinkEnd;
+use self::graph::Graph;
+use self::items::Items;
+use self::link::{LinkEntry, LinkExit};
 use self::observer::Observers;
 use self::packets::PacketStore;
-use self::routing::{Attachment, Routes, Way};
+use self::routing::{Attachment, Way};
 use self::tap::Taps;
 #[cfg(doc)]
 use crate::path::PathModel;
@@ -108,16 +117,17 @@ pub use topology::{Dumbbell, PointToPoint};
 pub struct Network<M: Machine> {
     now: Instant,
     seed: Seed,
-    nodes: Vec<Node>,
-    hosts: Vec<Host<M>>,
-    links: Vec<LinkEnd>,
-    addresses: BTreeSet<IpAddr>,
-    routes: Routes,
+    graph: Arc<Graph>,
+    hosts: Items<Host<M>>,
+    entries: Items<LinkEntry>,
+    exits: Items<LinkExit>,
     agenda: Agenda<Event>,
     calls: CallStore<M>,
     packets: PacketStore,
     /// Hosts whose machine was called from outside, and must be polled.
     touched: Vec<HostId>,
+    /// The other parts, while this is one that runs on a thread of its own.
+    others: Option<Others>,
     taps: Taps,
     observers: Observers,
     run: RunState,
@@ -130,11 +140,6 @@ struct RunState {
     step_limit: u32,
     /// Whether the application has stopped the run.
     is_stopped: bool,
-}
-
-struct Node {
-    name: String,
-    host: Option<HostId>,
 }
 
 struct Host<M> {

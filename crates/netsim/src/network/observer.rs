@@ -96,6 +96,10 @@ impl Observers {
         self.all.push(Box::new(observer));
     }
 
+    pub(super) const fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     #[inline] // Usually empty.
     pub(super) fn tell(
         &mut self,

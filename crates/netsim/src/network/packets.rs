@@ -91,10 +91,13 @@ impl PacketStore {
         buffer
     }
 
-    /// Returns a buffer for reuse.
+    /// Returns a buffer for reuse. No more are kept than were in use at once: a thread that receives the packets of
+    /// another one gets all of its buffers.
     #[inline]
     pub(super) fn recycle(&mut self, buffer: Vec<u8>) {
-        self.spare.push(buffer);
+        if self.spare.len() <= self.packets.len() {
+            self.spare.push(buffer);
+        }
     }
 
     #[inline]
@@ -125,6 +128,12 @@ impl PacketStore {
     #[inline]
     pub(super) fn packet_mut(&mut self, slot: Slot) -> &mut Packet {
         &mut self.packets[slot.0 as usize]
+    }
+
+    /// Removes a packet, with its buffer.
+    pub(super) fn remove(&mut self, slot: Slot) -> Packet {
+        let bytes = self.take(slot);
+        Packet { bytes, ..self.packets[slot.0 as usize] }
     }
 
     /// Removes a packet and returns its bytes; the caller passes the buffer to `recycle`.

@@ -40,7 +40,7 @@ pub(super) struct Target(u32);
 const NOWHERE: u32 = u32::MAX;
 
 /// The routes of all nodes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Routes {
     /// Whether the computed routes are up to date with links and addresses.
     pub(super) are_found: bool,

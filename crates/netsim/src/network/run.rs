@@ -62,27 +62,36 @@ impl<M: Machine> Network<M> {
         for host in std::mem::take(&mut self.touched) {
             self.drive(host, &mut app)?;
         }
+        self.process(deadline, &mut app)?;
+        if !self.run.is_stopped && deadline < Instant::FAR_FUTURE {
+            self.now = self.now.max(deadline);
+        }
+        Ok(())
+    }
+
+    /// Processes all scheduled events up to and including `deadline`.
+    pub(super) fn process<F>(&mut self, deadline: Instant, app: &mut F) -> Result<(), Livelock>
+    where
+        F: FnMut(&mut Context<'_, M>, Occurrence<M::Event>),
+    {
         while !self.run.is_stopped
             && let Some((at, next)) = self.agenda.pop(deadline)
         {
             self.now = at;
             self.stats.events += 1;
             match next {
-                Next::Deadline(host) => self.on_deadline(HostId(host as u32), &mut app)?,
+                Next::Deadline(host) => self.on_deadline(HostId(host as u32), app)?,
                 Next::Event(Event::Arrival { link, packet }) => {
-                    self.on_arrival(link as usize, packet, &mut app)?;
+                    self.on_arrival(link as usize, packet, app)?;
                 }
                 Next::Event(Event::Departure { link }) => self.on_departure(link as usize),
                 Next::Event(Event::Wake { host, token }) => {
                     self.step(host)?;
                     app(&mut self.context(host), Occurrence::Wake(token));
-                    self.drive(host, &mut app)?;
+                    self.drive(host, app)?;
                 }
-                Next::Event(Event::Call { host, call }) => self.on_call(host, call, &mut app)?,
+                Next::Event(Event::Call { host, call }) => self.on_call(host, call, app)?,
             }
-        }
-        if !self.run.is_stopped && deadline < Instant::FAR_FUTURE {
-            self.now = self.now.max(deadline);
         }
         Ok(())
     }
@@ -165,7 +174,7 @@ impl<M: Machine> Network<M> {
         if host.steps.1 <= self.run.step_limit {
             return Ok(());
         }
-        let name = self.nodes[host.node.0 as usize].name.clone();
+        let name = self.graph.nodes[host.node.0 as usize].name.clone();
         Err(Livelock { host: name, at: self.now, steps: self.run.step_limit })
     }
 }

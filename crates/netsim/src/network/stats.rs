@@ -40,6 +40,16 @@ pub struct HostStats {
     pub misdelivered: u64,
 }
 
+impl NetworkStats {
+    /// Adds the counters of a part.
+    pub(super) const fn add(&mut self, part: &Self) {
+        let Self { events, no_route, hop_limit_exceeded } = *part;
+        self.events += events;
+        self.no_route += no_route;
+        self.hop_limit_exceeded += hop_limit_exceeded;
+    }
+}
+
 /// Counters of the whole network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[non_exhaustive]

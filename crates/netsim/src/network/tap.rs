@@ -76,7 +76,7 @@ impl Taps {
 
     fn write(&mut self, interfaces: &[Interface], now: Instant, packet: &Packet, sight: Sight<'_>) {
         for interface in interfaces {
-            let Some(tap) = &mut self.open[interface.tap] else { continue };
+            let Some(Some(tap)) = self.open.get_mut(interface.tap) else { continue };
             if tap.error.is_some() {
                 continue;
             }
@@ -101,6 +101,25 @@ impl Taps {
                 },
             };
             tap.error = tap.writer.write(&captured).err();
+        }
+    }
+
+    /// Whether a capture has not ended.
+    pub(super) fn is_open(&self, tap: usize) -> bool {
+        self.open.get(tap).is_some_and(Option::is_some)
+    }
+
+    /// The number of captures, ended ones included.
+    pub(super) const fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Moves a capture, if it is here, to the same number in `other`.
+    pub(super) fn move_to(&mut self, other: &mut Self, tap: usize) {
+        if let Some(open) = self.open[tap].take() {
+            let places = other.open.len().max(tap + 1);
+            other.open.resize_with(places, || None);
+            other.open[tap] = Some(open);
         }
     }
 

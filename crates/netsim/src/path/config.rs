@@ -55,6 +55,13 @@ pub struct PathConfig {
     pub mtu: Option<usize>,
 }
 
+impl PathConfig {
+    /// No packet arrives sooner after it was offered; zero where that depends on the packets.
+    pub(crate) fn least_delay(&self) -> Duration {
+        if self.holds.is_empty() { self.delay.least() } else { Duration::ZERO }
+    }
+}
+
 /// Which packets are lost: those selected by any of the three fields. Packets are counted from 0 in
 /// the order in which they are offered.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]

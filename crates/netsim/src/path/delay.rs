@@ -55,6 +55,16 @@ impl Delay {
         self.mean.is_zero() && self.jitter.spread().is_zero()
     }
 
+    /// A lower bound of all delays.
+    pub(crate) fn least(&self) -> Duration {
+        match self.jitter {
+            Jitter::Constant => self.mean,
+            // A nanosecond for rounding.
+            Jitter::Uniform(spread) => self.mean.saturating_sub(spread + Duration::from_nanos(1)),
+            Jitter::Normal(_) | Jitter::Pareto(_) | Jitter::Exponential(_) => Duration::ZERO,
+        }
+    }
+
     /// A random delay. A constant delay uses no random number.
     #[must_use]
     pub fn sample(&self, rng: &mut Rng) -> Duration {

@@ -112,6 +112,11 @@ impl PathModel {
         &self.config
     }
 
+    /// The configurations that are planned.
+    pub(crate) fn planned(&self) -> impl Iterator<Item = &PathConfig> {
+        self.changes.iter().map(|(_, config)| config)
+    }
+
     /// The counters so far.
     #[must_use]
     pub fn stats(&self) -> &PathStats {

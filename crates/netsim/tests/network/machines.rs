@@ -26,8 +26,10 @@ pub(crate) enum Kind {
     Source { route: Route, len: usize, gap: Duration, next: Instant },
     /// Rearms a timer with each packet.
     Rearming { deadline: Option<Instant>, expired: u64 },
-    /// Always has a deadline in the past.
-    Restless,
+    /// Always has a deadline, which is this or in the past.
+    Restless(Instant),
+    /// Panics at this time.
+    Panicking(Instant),
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,7 +57,15 @@ impl Node {
     }
 
     pub(crate) fn restless() -> Self {
-        Self { kind: Kind::Restless, ..Self::default() }
+        Self::restless_after(Instant::ZERO)
+    }
+
+    pub(crate) fn restless_after(at: Instant) -> Self {
+        Self { kind: Kind::Restless(at), ..Self::default() }
+    }
+
+    pub(crate) fn panicking_after(at: Instant) -> Self {
+        Self { kind: Kind::Panicking(at), ..Self::default() }
     }
 
     pub(crate) fn expired(&self) -> u64 {
@@ -92,6 +102,7 @@ impl Machine for Node {
                 *deadline = None;
                 *expired += 1;
             }
+            Kind::Panicking(_) => panic!("as the test wants"),
             _ => {}
         }
     }
@@ -115,7 +126,7 @@ impl Machine for Node {
         match self.kind {
             Kind::Source { next, .. } => Some(next),
             Kind::Rearming { deadline, .. } => deadline,
-            Kind::Restless => Some(Instant::ZERO),
+            Kind::Restless(at) | Kind::Panicking(at) => Some(at),
             Kind::Plain | Kind::Echo => None,
         }
     }

@@ -8,4 +8,5 @@ mod machines;
 mod observers;
 mod routes;
 mod taps;
+mod threads;
 mod topologies;
