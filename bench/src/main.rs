@@ -20,18 +20,20 @@ usage: rexmit-bench [--json] [--strict] [PART]...
        rexmit-bench many-of SECONDS                one run, for a profiler
        rexmit-bench webrtc-of PEERS                one run, for a profiler
 --strict: fails if what has to come to the same does not; how fast that is never fails
-parts: bulk tcp cost loopback latency mixed simulation web many dumbbell cmt idle webrtc; all of them if none is named
+parts: bulk tcp cost loopback messages latency mixed simulation web many dumbbell cmt idle webrtc; all of them if none is
+       named
 stacks: rexmit dcsctp sctp-proto; for TCP rexmit smoltcp
 
 example: rexmit-bench bulk simulation";
 
 type Part = (&'static str, fn() -> Vec<Row>);
 
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     ("bulk", || bulk::measure(REPETITIONS)),
     ("tcp", || tcp::measure(REPETITIONS)),
     ("cost", || cost::measure(REPETITIONS)),
     ("loopback", || loopback::measure(REPETITIONS)),
+    ("messages", || loopback::measure_messages(REPETITIONS)),
     ("latency", latency::measure),
     ("mixed", mixed::measure),
     ("simulation", || simulation::measure(REPETITIONS)),

@@ -1,12 +1,14 @@
 /* usrsctp as one end of a bulk transfer over its own UDP encapsulation (RFC 6951) on loopback.
  *
- * usage: usrsctp-bulk receive OWN-PORT PEER-PORT MESSAGES SIZE PACKET-BYTES
- *        usrsctp-bulk send    OWN-PORT PEER-PORT MESSAGES SIZE PACKET-BYTES
+ * usage: usrsctp-bulk ROLE OWN-PORT PEER-PORT MESSAGES SIZE PACKET-BYTES
  *
- * The receiver says "ready" once it listens. Each end prints one line of JSON at its end; the
- * receiver's seconds are those from the first message to the last. */
+ * ROLE: receive accepts an association from send, which sends to it; accept accepts one from
+ * connect, and both send. The accepting end says "ready" once it listens. Each end prints one
+ * line of JSON at its end: the messages received, the seconds from the first to the last, and its
+ * processor time. */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,27 +93,51 @@ static struct socket *open_socket(void)
 	return sock;
 }
 
-static void receive(void)
+static struct socket *accept_one(void)
 {
-	static uint8_t buffer[LARGEST_MESSAGE];
 	struct socket *listener = open_socket();
 	struct socket *sock;
-	double first = 0, last = 0;
-	size_t filled = 0;
-	long arrived = 0;
 
 	require(usrsctp_listen(listener, 1) == 0, "usrsctp_listen");
 	puts("ready");
 	fflush(stdout);
 	sock = usrsctp_accept(listener, NULL, NULL);
 	require(sock != NULL, "usrsctp_accept");
+	return sock;
+}
+
+static struct socket *connect_to_peer(void)
+{
+	struct socket *sock = open_socket();
+	struct sockaddr_in remote = loopback(SCTP_PORT);
+
+	require(usrsctp_connect(sock, (struct sockaddr *)&remote, sizeof remote) == 0,
+	        "usrsctp_connect");
+	return sock;
+}
+
+static ssize_t receive_part(struct socket *sock, void *buffer, size_t room, int *flags)
+{
+	struct sctp_rcvinfo info;
+	socklen_t no_address = 0, info_length = sizeof info;
+	unsigned info_type = 0;
+
+	*flags = 0;
+	return usrsctp_recvv(sock, buffer, room, NULL, &no_address, &info, &info_length, &info_type,
+	                     flags);
+}
+
+/* The seconds from the first message to the last. */
+static double receive_all(struct socket *sock)
+{
+	static uint8_t buffer[LARGEST_MESSAGE];
+	double first = 0, last = 0;
+	size_t filled = 0;
+	long arrived = 0;
+
 	while (arrived < messages) {
-		struct sctp_rcvinfo info;
-		socklen_t no_address = 0, info_length = sizeof info;
-		unsigned info_type = 0;
-		int flags = 0;
-		ssize_t length = usrsctp_recvv(sock, buffer + filled, sizeof buffer - filled, NULL,
-		                               &no_address, &info, &info_length, &info_type, &flags);
+		int flags;
+		ssize_t length = receive_part(sock, buffer + filled, sizeof buffer - filled, &flags);
 		require(length > 0, "usrsctp_recvv");
 		filled += (size_t)length;
 		if (!(flags & MSG_EOR))
@@ -122,51 +148,53 @@ static void receive(void)
 		if (arrived++ == 0)
 			first = last;
 	}
-	printf("{\"messages\":%ld,\"seconds\":%.6f,\"cpu_seconds\":%.6f}\n", arrived, last - first,
-	       seconds(CLOCK_PROCESS_CPUTIME_ID));
-	fflush(stdout);
-	/* Until the peer has shut down. */
-	while (usrsctp_recvv(sock, buffer, sizeof buffer, NULL, &(socklen_t){ 0 },
-	                     &(struct sctp_rcvinfo){ 0 },
-	                     &(socklen_t){ sizeof(struct sctp_rcvinfo) }, &(unsigned){ 0 },
-	                     &(int){ 0 }) > 0)
-		;
+	return last - first;
 }
 
-static void send_all(void)
+static void *send_all(void *sock)
 {
 	static uint8_t message[LARGEST_MESSAGE];
-	struct socket *sock = open_socket();
-	struct sockaddr_in remote = loopback(SCTP_PORT);
-	uint8_t byte;
 
-	require(usrsctp_connect(sock, (struct sockaddr *)&remote, sizeof remote) == 0,
-	        "usrsctp_connect");
 	for (long n = 0; n < messages; n++) {
 		struct sctp_sndinfo info = { 0 };
 		require(usrsctp_sendv(sock, message, (size_t)size, NULL, 0, &info, sizeof info,
 		                      SCTP_SENDV_SNDINFO, 0) == size,
 		        "usrsctp_sendv");
 	}
-	require(usrsctp_shutdown(sock, SHUT_WR) == 0, "usrsctp_shutdown");
-	/* Returns when everything is acknowledged and the association has ended. */
-	while (usrsctp_recvv(sock, &byte, 1, NULL, &(socklen_t){ 0 }, &(struct sctp_rcvinfo){ 0 },
-	                     &(socklen_t){ sizeof(struct sctp_rcvinfo) }, &(unsigned){ 0 },
-	                     &(int){ 0 }) > 0)
+	return NULL;
+}
+
+/* Returns when the peer has shut down, or has acknowledged everything and our shutdown. */
+static void wait_for_end(struct socket *sock)
+{
+	uint8_t byte;
+	int flags;
+
+	while (receive_part(sock, &byte, 1, &flags) > 0)
 		;
-	printf("{\"messages\":%ld,\"seconds\":0,\"cpu_seconds\":%.6f}\n", messages,
+}
+
+static void report(long received, double duration)
+{
+	printf("{\"messages\":%ld,\"seconds\":%.6f,\"cpu_seconds\":%.6f}\n", received, duration,
 	       seconds(CLOCK_PROCESS_CPUTIME_ID));
 	fflush(stdout);
 }
 
 int main(int count, char **arguments)
 {
-	bool is_receiver;
+	bool accepts, sends, receives;
+	struct socket *sock;
+	pthread_t sender;
+	double duration = 0;
+
 	if (count != 7) {
 		fprintf(stderr, "six arguments: see the source\n");
 		return 2;
 	}
-	is_receiver = strcmp(arguments[1], "receive") == 0;
+	sends = strcmp(arguments[1], "receive") != 0;
+	receives = strcmp(arguments[1], "send") != 0;
+	accepts = !sends || strcmp(arguments[1], "accept") == 0;
 	own_port = atoi(arguments[2]);
 	peer_port = atoi(arguments[3]);
 	messages = atol(arguments[4]);
@@ -177,9 +205,21 @@ int main(int count, char **arguments)
 	usrsctp_init((uint16_t)own_port, NULL, NULL);
 	usrsctp_sysctl_set_sctp_no_csum_on_loopback(0); /* CRC32c here as everywhere */
 	widen_udp_buffers();
-	if (is_receiver)
-		receive();
-	else
-		send_all();
+	sock = accepts ? accept_one() : connect_to_peer();
+	if (sends)
+		require(pthread_create(&sender, NULL, send_all, sock) == 0, "pthread_create");
+	if (receives)
+		duration = receive_all(sock);
+	if (sends)
+		require(pthread_join(sender, NULL) == 0, "pthread_join");
+	if (accepts) {
+		report(messages, duration);
+		wait_for_end(sock);
+	} else {
+		/* SHUTDOWN is sent once the peer has acknowledged everything. */
+		require(usrsctp_shutdown(sock, SHUT_WR) == 0, "usrsctp_shutdown");
+		wait_for_end(sock);
+		report(receives ? messages : 0, duration);
+	}
 	_exit(0); /* usrsctp's threads are not waited for. */
 }

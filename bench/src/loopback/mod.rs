@@ -1,17 +1,18 @@
-//! Bulk transfer over UDP on loopback between two processes: ours against usrsctp, the stack of
-//! FreeBSD in user space, over its own UDP encapsulation, and against quinn without protection; and ours over DTLS against
-//! quinn. Small messages are counted per second of the receiver.
+//! Transfers over UDP on loopback between two processes. Bulk: ours against usrsctp, the stack of FreeBSD in user space,
+//! over its own UDP encapsulation, and against quinn without protection; and ours over DTLS against quinn. Small messages, in
+//! one direction and in both: ours against all of these, and against datagrams of quinn.
 //!
-//! Messages, packets, and buffers of both protocol and sockets have the same sizes. The receiver measures the time from
-//! the first message to the last.
+//! Messages, packets, and buffers of both protocol and sockets have the same sizes. A receiver measures the time from
+//! its first message to its last.
 
+mod messages;
 mod quinn;
 mod rexmit;
 mod usrsctp;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 
 use serde::{Deserialize, Serialize};
 
@@ -24,12 +25,33 @@ const PACKET_BYTES: usize = 1232;
 const DATAGRAM_BYTES: usize = 1452;
 /// Send and receive buffer of each association.
 const BUFFER_BYTES: usize = 1 << 20;
-/// UDP ports of the receiver and the sender.
+/// UDP ports of the process that accepts the connection, and of the one that connects.
 const PORTS: [u16; 2] = [29_899, 29_900];
+
+/// Which processes send.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    /// The one that connects.
+    OneWay,
+    /// Both, at the same time.
+    BothWays,
+}
+
+impl Direction {
+    /// What the process that accepts the connection does, and the one that connects, as their arguments say it.
+    const fn roles(self) -> [&'static str; 2] {
+        match self {
+            Self::OneWay => ["receive", "send"],
+            Self::BothWays => ["accept", "connect"],
+        }
+    }
+}
 
 /// One transfer, as both ends are configured.
 #[derive(Clone, Copy)]
 struct Transfer {
+    direction: Direction,
+    /// Messages of each end that sends.
     messages: u64,
     size: usize,
     /// The largest packet: of SCTP, or the UDP datagram with encryption.
@@ -39,66 +61,113 @@ struct Transfer {
 /// The output of an end of a transfer.
 #[derive(Serialize, Deserialize)]
 struct Ending {
+    /// Messages received; none if this end only sends.
     messages: u64,
-    /// From the first message to the last; only the receiver measures it.
+    /// From the first of them to the last.
     seconds: f64,
     cpu_seconds: f64,
 }
 
-/// The result of a transfer.
+impl Ending {
+    fn messages_per_second(&self) -> f64 {
+        self.messages as f64 / self.seconds
+    }
+}
+
+/// The result of a transfer: the ends that have received, and the processor time of both.
 struct Run {
-    bytes_per_second: f64,
-    /// Bytes per second of processor time, of both ends together.
-    bytes_per_cpu_second: f64,
+    receivers: Vec<Ending>,
+    cpu_seconds: f64,
+    /// The share of the messages that arrived.
+    arrived: f64,
+}
+
+impl Run {
+    /// The sum of the receivers.
+    fn messages_per_second(&self) -> f64 {
+        self.receivers.iter().map(Ending::messages_per_second).sum()
+    }
+
+    /// Messages received per second of processor time, of both ends together.
+    fn messages_per_cpu_second(&self) -> f64 {
+        let messages: u64 = self.receivers.iter().map(|it| it.messages).sum();
+        messages as f64 / self.cpu_seconds
+    }
 }
 
 /// A program that is one end of a transfer, with the arguments before the common ones.
 struct Peer {
     program: PathBuf,
     first_arguments: Vec<String>,
+    /// Whether every message arrives.
+    is_reliable: bool,
+}
+
+/// A process that is killed if it is not waited for: its peer has failed.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It has ended, or does now.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Process {
+    fn lines(&mut self) -> Result<Lines<BufReader<ChildStdout>>, String> {
+        Ok(BufReader::new(self.0.stdout.take().ok_or("no output")?).lines())
+    }
+
+    fn wait(mut self) -> Result<(), String> {
+        self.0.wait().map(drop).map_err(|error| error.to_string())
+    }
 }
 
 impl Peer {
-    fn start(&self, role: &str, transfer: Transfer) -> Result<Child, String> {
-        let [receiver, sender] = PORTS;
-        let (own, other) = if role == "receive" { (receiver, sender) } else { (sender, receiver) };
+    fn start(&self, end: usize, transfer: Transfer) -> Result<Process, String> {
         let numbers = [
-            own.to_string(),
-            other.to_string(),
+            PORTS[end].to_string(),
+            PORTS[1 - end].to_string(),
             transfer.messages.to_string(),
             transfer.size.to_string(),
             transfer.packet_bytes.to_string(),
         ];
         Command::new(&self.program)
             .args(&self.first_arguments)
-            .arg(role)
+            .arg(transfer.direction.roles()[end])
             .args(numbers)
             .stdout(Stdio::piped())
             .spawn()
+            .map(Process)
             .map_err(|error| format!("{}: {error}", self.program.display()))
     }
 
     fn run(&self, transfer: Transfer) -> Result<Run, String> {
-        let mut receiver = self.start("receive", transfer)?;
-        let mut lines = BufReader::new(receiver.stdout.take().ok_or("no output")?).lines();
-        let mut next_line = || match lines.next() {
+        let next_line = |lines: &mut Lines<BufReader<ChildStdout>>| match lines.next() {
             Some(Ok(line)) => Ok(line),
-            _ => Err("the receiver ended early".to_string()),
+            _ => Err("an end of the transfer ended early".to_string()),
         };
-        next_line()?; // "ready"
-        let sender = self.start("send", transfer)?.wait_with_output();
-        let received = parse(&next_line()?)?;
-        let sent = sender.map_err(|error| error.to_string())?;
-        let sent = parse(&String::from_utf8_lossy(&sent.stdout))?;
-        receiver.wait().map_err(|error| error.to_string())?;
-        if received.messages != transfer.messages {
-            return Err(format!("{} of {} arrived", received.messages, transfer.messages));
+        let mut accepting = self.start(0, transfer)?;
+        let mut accepted = accepting.lines()?;
+        next_line(&mut accepted)?; // "ready"
+        let mut connecting = self.start(1, transfer)?;
+        let mut connected = connecting.lines()?;
+        let there = parse(&next_line(&mut connected)?)?;
+        let here = parse(&next_line(&mut accepted)?)?;
+        connecting.wait()?;
+        accepting.wait()?;
+        let cpu_seconds = here.cpu_seconds + there.cpu_seconds;
+        let receivers = match transfer.direction {
+            Direction::OneWay => vec![here],
+            Direction::BothWays => vec![here, there],
+        };
+        let arrived: u64 = receivers.iter().map(|it| it.messages).sum();
+        let sent = transfer.messages * receivers.len() as u64;
+        if self.is_reliable && arrived != sent {
+            return Err(format!("{arrived} of {sent} arrived"));
         }
-        let bytes = transfer.messages as f64 * transfer.size as f64;
-        Ok(Run {
-            bytes_per_second: bytes / received.seconds,
-            bytes_per_cpu_second: bytes / (received.cpu_seconds + sent.cpu_seconds),
-        })
+        Ok(Run { receivers, cpu_seconds, arrived: arrived as f64 / sent as f64 })
     }
 }
 
@@ -106,21 +175,25 @@ fn parse(line: &str) -> Result<Ending, String> {
     serde_json::from_str(line).map_err(|error| format!("{error}: {line}"))
 }
 
-/// Transfers over loopback, `repetitions` times each.
+/// Bulk transfers over loopback, `repetitions` times each.
 #[must_use]
 pub fn measure(repetitions: usize) -> Vec<Row> {
     let comparisons = [
         (&PLAIN, rexmit::peer(false), usrsctp::peer()),
-        (&UNPROTECTED, rexmit::peer(false), quinn::peer(false)),
-        (&OVER_DTLS, rexmit::peer(true), quinn::peer(true)),
+        (&UNPROTECTED, rexmit::peer(false), quinn::peer(&[quinn::PLAIN])),
+        (&OVER_DTLS, rexmit::peer(true), quinn::peer(&[])),
     ];
     let rows = comparisons.into_iter().flat_map(|(comparison, ours, theirs)| {
         let peers = ours.and_then(|ours| Ok((ours, theirs?)));
         measure_pair(comparison, peers, repetitions)
     });
-    let mut rows: Vec<Row> = rows.collect();
-    rows.extend(measure_messages(repetitions));
-    rows
+    rows.collect()
+}
+
+/// Small messages over loopback, `repetitions` times each.
+#[must_use]
+pub fn measure_messages(repetitions: usize) -> Vec<Row> {
+    messages::measure(repetitions)
 }
 
 /// Ours against a rival.
@@ -171,9 +244,10 @@ fn measure_pair(
     };
     let sizes = [(1024, "1 KiB", 64u64), (64 * 1024, "64 KiB", 96)];
     let rows = sizes.into_iter().map(|(size, label, megabytes)| {
-        let transfer = Transfer { messages: (megabytes << 20) / size as u64, size, packet_bytes };
+        let messages = (megabytes << 20) / size as u64;
+        let transfer = Transfer { direction: Direction::OneWay, messages, size, packet_bytes };
         match compare([&ours, &theirs], rival, transfer, repetitions) {
-            Ok(runs) => row(comparison, label, &runs),
+            Ok(runs) => row(comparison, (label, size), &runs),
             Err(why) => Row::not_run(&format!("{what}, messages of {label}"), rival, &why),
         }
     });
@@ -197,10 +271,12 @@ fn compare(
     Ok(runs)
 }
 
-fn row(comparison: &Comparison, label: &str, runs: &[Vec<Run>; 2]) -> Row {
-    let speeds = [0, 1].map(|n| runs[n].iter().map(|run| run.bytes_per_second).collect::<Vec<_>>());
-    let cpu =
-        [0, 1].map(|n| runs[n].iter().map(|run| run.bytes_per_cpu_second).collect::<Vec<_>>());
+fn row(comparison: &Comparison, (label, size): (&str, usize), runs: &[Vec<Run>; 2]) -> Row {
+    let of = |runs: &[Run], rate: fn(&Run) -> f64| -> Vec<f64> {
+        runs.iter().map(|run| rate(run) * size as f64).collect()
+    };
+    let speeds = [0, 1].map(|n| of(&runs[n], Run::messages_per_second));
+    let cpu = [0, 1].map(|n| of(&runs[n], Run::messages_per_cpu_second));
     let [ours, theirs] = [0, 1].map(|n| {
         let (speed, cpu) = (median(&speeds[n]) / 1e6, median(&cpu[n]) / 1e6);
         format!("{speed:.0} MB/s, {cpu:.0} MB per CPU second")
@@ -214,45 +290,6 @@ fn row(comparison: &Comparison, label: &str, runs: &[Vec<Run>; 2]) -> Row {
         target: Target::AtLeast(comparison.least),
         note: comparison.note.into(),
     }
-}
-
-/// Messages of 100 bytes per second that a receiver with one thread gets: ours against a limit, then beside the others.
-fn measure_messages(repetitions: usize) -> Vec<Row> {
-    const SIZE: usize = 100;
-    const LIMIT: f64 = 400_000.0;
-    const WHAT: &str = "messages of 100 bytes over UDP on loopback";
-    let transfer = Transfer { messages: 2_000_000, size: SIZE, packet_bytes: PACKET_BYTES };
-    let rates = |peer: &Peer| -> Result<Vec<f64>, String> {
-        (0..repetitions).map(|_| Ok(peer.run(transfer)?.bytes_per_second / SIZE as f64)).collect()
-    };
-    let ours = match rexmit::peer(false).and_then(|ours| rates(&ours)) {
-        Ok(ours) => ours,
-        Err(why) => return vec![Row::not_run(WHAT, "limit", &why)],
-    };
-    let in_words = |rate: f64| format!("{:.0} k messages/s", rate / 1e3);
-    let row = |against: &str, theirs: f64, target| {
-        Row {
-        what: WHAT.into(),
-        ours: in_words(median(&ours)),
-        against: against.into(),
-        theirs: in_words(theirs),
-        ratio: Some(median(&ours) / theirs),
-        target,
-        note: "Two processes of one thread each; one association, ordered messages, as fast as the receiver gets them; wall \
-               time at the receiver. quinn has no messages: as many bytes, written 100 at a time to one stream."
-            .into(),
-    }
-    };
-    let mut rows = vec![row("limit", LIMIT, Target::AtLeast(1.0))];
-    for (name, peer) in
-        [("usrsctp", usrsctp::peer()), ("quinn without protection", quinn::peer(false))]
-    {
-        rows.push(match peer.and_then(|peer| rates(&peer)) {
-            Ok(rates) => row(name, median(&rates), Target::None),
-            Err(why) => Row::not_run(WHAT, name, &why),
-        });
-    }
-    rows
 }
 
 /// Runs one end of a transfer of ours, in this process.

@@ -5,10 +5,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rexmit::{AssociationConfig, Endpoint, EndpointConfig, Identity, OutboundMessage, Trust};
+use rexmit::{
+    Association, AssociationConfig, Endpoint, EndpointConfig, Identity, OutboundMessage, Trust,
+};
 use rexmit_dtls::{Encryption, RECORD_OVERHEAD_BYTES};
 
-use super::{BUFFER_BYTES, Ending, Peer, Transfer};
+use super::{BUFFER_BYTES, Ending, Peer};
 use crate::sample::{monotonic, process_cpu_time};
 
 const SCTP_PORT: u16 = 5000;
@@ -19,13 +21,13 @@ pub(super) fn peer(is_encrypted: bool) -> Result<Peer, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut first_arguments = vec!["loopback-peer".to_owned()];
     first_arguments.extend(is_encrypted.then(|| ENCRYPTED.to_owned()));
-    Ok(Peer { program, first_arguments })
+    Ok(Peer { program, first_arguments, is_reliable: true })
 }
 
 /// [encrypted] ROLE OWN-PORT PEER-PORT MESSAGES SIZE PACKET-BYTES
 pub(super) fn run(arguments: &[&str]) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let result = runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(act(arguments)));
+    let result = runtime.map_err(Error::from).and_then(|runtime| runtime.block_on(act(arguments)));
     match result {
         Ok(ending) => {
             println!("{}", serde_json::to_string(&ending).expect("a plain value"));
@@ -38,14 +40,16 @@ pub(super) fn run(arguments: &[&str]) -> ExitCode {
     }
 }
 
-async fn act(arguments: &[&str]) -> Result<Ending, Box<dyn std::error::Error>> {
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+async fn act(arguments: &[&str]) -> Result<Ending, Error> {
     let is_encrypted = arguments.first() == Some(&ENCRYPTED);
     let [role, own, peer, messages, size, packet_bytes] = &arguments[usize::from(is_encrypted)..]
     else {
         return Err("six arguments are needed".into());
     };
     let mut packet_bytes = packet_bytes.parse()?;
-    let transfer = Transfer { messages: messages.parse()?, size: size.parse()?, packet_bytes };
+    let (messages, size) = (messages.parse()?, size.parse()?);
     let loopback = |port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     if is_encrypted {
         packet_bytes = (packet_bytes - RECORD_OVERHEAD_BYTES) & !3;
@@ -54,9 +58,10 @@ async fn act(arguments: &[&str]) -> Result<Ending, Box<dyn std::error::Error>> {
         .max_packet_bytes(packet_bytes)
         .send_buffer_bytes(BUFFER_BYTES)
         .receive_buffer_bytes(BUFFER_BYTES);
+    let is_accepting = ["receive", "accept"].contains(role);
     let config = EndpointConfig::default()
         .port(SCTP_PORT)
-        .accept(*role == "receive")
+        .accept(is_accepting)
         .association(Arc::new(association));
     let own = loopback(own.parse()?);
     let endpoint = if is_encrypted {
@@ -65,48 +70,56 @@ async fn act(arguments: &[&str]) -> Result<Ending, Box<dyn std::error::Error>> {
     } else {
         Endpoint::bind_unencrypted(own, config)?
     };
-    match *role {
-        "receive" => receive(&endpoint, transfer).await,
-        _ => send(&endpoint, loopback(peer.parse()?), transfer).await,
+    let association = if is_accepting {
+        println!("ready");
+        endpoint.accept().await.ok_or("nothing to accept")?
+    } else {
+        endpoint.connect(loopback(peer.parse()?), SCTP_PORT).await?
+    };
+    let sending =
+        (*role != "receive").then(|| tokio::spawn(send(association.clone(), messages, size)));
+    let (received, seconds) = match *role {
+        "send" => (0, 0.0),
+        _ => receive(&association, messages, size).await?,
+    };
+    if let Some(sending) = sending {
+        sending.await??;
     }
+    let cpu_seconds = if is_accepting {
+        let cpu_seconds = process_cpu_time();
+        association.closed().await;
+        cpu_seconds
+    } else {
+        association.shutdown().await;
+        process_cpu_time()
+    };
+    Ok(Ending { messages: received, seconds, cpu_seconds: cpu_seconds.as_secs_f64() })
 }
 
+/// Receives all messages. Returns their number, and the seconds from the first to the last.
 async fn receive(
-    endpoint: &Endpoint,
-    transfer: Transfer,
-) -> Result<Ending, Box<dyn std::error::Error>> {
-    println!("ready");
-    let association = endpoint.accept().await.ok_or("nothing to accept")?;
+    association: &Association,
+    messages: u64,
+    size: usize,
+) -> Result<(u64, f64), Error> {
     let (mut first, mut last) = (None, monotonic());
-    let mut messages = 0;
-    while messages < transfer.messages {
+    for _ in 0..messages {
         let message = association.recv().await.ok_or("the association has ended")?;
-        if message.payload.len() != transfer.size {
+        if message.payload.len() != size {
             return Err("a message of another size".into());
         }
         last = monotonic();
         first.get_or_insert(last);
-        messages += 1;
     }
-    let cpu_seconds = process_cpu_time().as_secs_f64();
-    association.closed().await;
-    let seconds = (last - first.unwrap_or(last)).as_secs_f64();
-    Ok(Ending { messages, seconds, cpu_seconds })
+    Ok((messages, (last - first.unwrap_or(last)).as_secs_f64()))
 }
 
-async fn send(
-    endpoint: &Endpoint,
-    receiver: SocketAddr,
-    transfer: Transfer,
-) -> Result<Ending, Box<dyn std::error::Error>> {
-    let association = endpoint.connect(receiver, SCTP_PORT).await?;
-    let message = vec![0; transfer.size];
-    for _ in 0..transfer.messages {
+async fn send(association: Association, messages: u64, size: usize) -> Result<(), Error> {
+    let message = vec![0; size];
+    for _ in 0..messages {
         // Each one anew: usrsctp copies what it is given.
         let message = Bytes::copy_from_slice(&message);
         association.send(OutboundMessage::new(0, message)).await?;
     }
-    association.shutdown().await;
-    let cpu_seconds = process_cpu_time().as_secs_f64();
-    Ok(Ending { messages: transfer.messages, seconds: 0.0, cpu_seconds })
+    Ok(())
 }

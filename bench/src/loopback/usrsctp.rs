@@ -15,7 +15,7 @@ pub(super) fn peer() -> Result<Peer, String> {
         .map_err(|error| error.to_string())?
         .with_file_name("rexmit-bench-usrsctp");
     compile(&program)?;
-    Ok(Peer { program, first_arguments: Vec::new() })
+    Ok(Peer { program, first_arguments: Vec::new(), is_reliable: true })
 }
 
 fn compile(program: &PathBuf) -> Result<(), String> {
