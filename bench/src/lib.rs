@@ -14,6 +14,7 @@ pub mod many;
 pub mod mixed;
 pub mod report;
 pub mod sample;
+pub mod shards;
 pub mod simulation;
 pub mod tcp;
 pub mod web;

@@ -4,8 +4,8 @@ use std::process::{Command, ExitCode};
 
 use rexmit_bench::report::{Row, in_words};
 use rexmit_bench::{
-    REPETITIONS, bulk, cmt, cost, dumbbell, idle, latency, loopback, many, mixed, simulation, tcp,
-    web, webrtc,
+    REPETITIONS, bulk, cmt, cost, dumbbell, idle, latency, loopback, many, mixed, shards,
+    simulation, tcp, web, webrtc,
 };
 
 const USAGE: &str = "\
@@ -19,8 +19,9 @@ usage: rexmit-bench [--json] [--strict] [PART]...
        rexmit-bench cmt-of RUNS                    some runs, for a profiler
        rexmit-bench many-of SECONDS                one run, for a profiler
        rexmit-bench webrtc-of PEERS                one run, for a profiler
+       rexmit-bench shards-of SHARDS ASSOCIATIONS RATE   one run
 --strict: fails if what has to come to the same does not; how fast that is never fails
-parts: bulk tcp cost loopback messages latency mixed simulation web many dumbbell cmt idle webrtc; all of them if none is
+parts: bulk tcp cost loopback messages latency mixed simulation web many dumbbell cmt idle webrtc shards; all of them if none is
        named
 stacks: rexmit dcsctp sctp-proto; for TCP rexmit smoltcp
 
@@ -28,7 +29,7 @@ example: rexmit-bench bulk simulation";
 
 type Part = (&'static str, fn() -> Vec<Row>);
 
-const PARTS: [Part; 14] = [
+const PARTS: [Part; 15] = [
     ("bulk", || bulk::measure(REPETITIONS)),
     ("tcp", || tcp::measure(REPETITIONS)),
     ("cost", || cost::measure(REPETITIONS)),
@@ -43,6 +44,7 @@ const PARTS: [Part; 14] = [
     ("cmt", || cmt::measure(REPETITIONS)),
     ("idle", idle),
     ("webrtc", || webrtc::measure(3)),
+    ("shards", || shards::measure(5)),
 ];
 
 fn main() -> ExitCode {
@@ -110,6 +112,17 @@ fn run(words: &[&str]) -> ExitCode {
         ["webrtc-server", peers] => {
             let Ok(peers) = peers.parse() else { return refuse() };
             webrtc::be_server(peers)
+        }
+        ["shards-of", shards, associations, rate] => {
+            let numbers = (shards.parse(), associations.parse(), rate.parse());
+            let (Ok(shards), Ok(associations), Ok(rate)) = numbers else { return refuse() };
+            println!("{:?}", shards::run(shards, associations, rate));
+            ExitCode::SUCCESS
+        }
+        // The server of the part `shards`, which that starts.
+        ["shards-server", shards] => {
+            let Ok(shards) = shards.parse() else { return refuse() };
+            shards::be_server(shards)
         }
         _ => tables(words),
     }

@@ -24,6 +24,12 @@ pub fn monotonic() -> Duration {
     read(ClockId::Monotonic)
 }
 
+/// Blocks this thread.
+#[expect(clippy::disallowed_methods, reason = "a load is offered in real time to another process")]
+pub fn sleep(duration: Duration) {
+    std::thread::sleep(duration);
+}
+
 fn read(clock: ClockId) -> Duration {
     let time = clock_gettime(clock);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
