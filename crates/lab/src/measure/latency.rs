@@ -1,8 +1,10 @@
 //! The distribution of latency, and its summary for tables.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use hdrhistogram::iterators::IterationValue;
 use serde::{Deserialize, Serialize};
 
 use super::millis;
@@ -17,17 +19,71 @@ const HIGHEST_NANOS: u64 = 24 * 3_600 * 1_000_000_000;
 /// day count as one day; maximum and mean are exact.
 #[derive(Clone, Debug, Default)]
 pub struct LatencyDistribution {
-    /// Grows with the largest latency. A run has some eighty distributions, most of them empty: these have no memory.
-    nanos: Option<Histogram<u64>>,
+    nanos: Values,
     sum_nanos: u128,
     max: Duration,
 }
 
-/// An empty histogram, which grows.
-fn histogram() -> Histogram<u64> {
+/// More latencies than this are kept as a histogram.
+const FEW: usize = 1024;
+
+/// Latencies in nanoseconds. A run of 10,000 connections has 100,000 distributions of some hundred latencies, or none.
+#[derive(Clone, Debug)]
+enum Values {
+    /// In the order of recording.
+    Few(Vec<u64>),
+    /// Grows with the largest latency.
+    Many(Histogram<u64>),
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Self::Few(Vec::new())
+    }
+}
+
+impl Values {
+    fn record(&mut self, nanos: u64, weight: u64) {
+        match self {
+            Self::Few(values) if weight == 1 && values.len() < FEW => values.push(nanos),
+            _ => self.be_many().record_n(nanos, weight).expect("the histogram grows"),
+        }
+    }
+
+    /// Turns few values into a histogram.
+    fn be_many(&mut self) -> &mut Histogram<u64> {
+        if let Self::Few(values) = self {
+            *self = Self::Many(histogram(values));
+        }
+        match self {
+            Self::Many(histogram) => histogram,
+            Self::Few(_) => unreachable!("they are many"),
+        }
+    }
+
+    fn histogram(&self) -> Cow<'_, Histogram<u64>> {
+        match self {
+            Self::Few(values) => Cow::Owned(histogram(values)),
+            Self::Many(histogram) => Cow::Borrowed(histogram),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        match self {
+            Self::Few(values) => values.len() as u64,
+            Self::Many(histogram) => histogram.len(),
+        }
+    }
+}
+
+/// A histogram of these values, which grows.
+fn histogram(values: &[u64]) -> Histogram<u64> {
     let mut nanos = Histogram::new_with_bounds(LOWEST_NANOS, 2 * LOWEST_NANOS, 3)
         .expect("constant bounds are valid");
     nanos.auto(true);
+    for &value in values {
+        nanos.record(value).expect("the histogram grows");
+    }
     nanos
 }
 
@@ -49,8 +105,7 @@ impl LatencyDistribution {
     /// Never: a histogram that grows takes every value.
     pub fn record_weighted(&mut self, latency: Duration, weight: u64) {
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
-        let histogram = self.nanos.get_or_insert_with(histogram);
-        histogram.record_n(nanos.min(HIGHEST_NANOS), weight).expect("the histogram grows");
+        self.nanos.record(nanos.min(HIGHEST_NANOS), weight);
         self.sum_nanos += u128::from(nanos) * u128::from(weight);
         self.max = self.max.max(latency);
     }
@@ -58,18 +113,19 @@ impl LatencyDistribution {
     /// The distinct latencies, rounded to one part in a thousand, in ascending order, each with its
     /// count.
     pub fn steps(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
-        self.nanos.iter().flat_map(|nanos| {
-            nanos.iter_recorded().map(|step| {
-                let middle = nanos.median_equivalent(step.value_iterated_to());
-                (Duration::from_nanos(middle).min(self.max), step.count_at_value())
-            })
-        })
+        let nanos = self.nanos.histogram();
+        let step = |step: IterationValue<u64>| {
+            let middle = nanos.median_equivalent(step.value_iterated_to());
+            (Duration::from_nanos(middle).min(self.max), step.count_at_value())
+        };
+        nanos.iter_recorded().map(step).collect::<Vec<_>>().into_iter()
     }
 
     /// Adds the messages of `other`.
     pub fn merge(&mut self, other: &Self) {
-        if let Some(nanos) = &other.nanos {
-            *self.nanos.get_or_insert_with(histogram) += nanos;
+        match &other.nanos {
+            Values::Few(values) => values.iter().for_each(|&value| self.nanos.record(value, 1)),
+            Values::Many(nanos) => *self.nanos.be_many() += nanos,
         }
         self.sum_nanos += other.sum_nanos;
         self.max = self.max.max(other.max);
@@ -78,16 +134,19 @@ impl LatencyDistribution {
     /// The number of messages.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.nanos.as_ref().map_or(0, Histogram::len)
+        self.nanos.len()
     }
 
     /// The latency that the share `quantile` (0 to 1) of the messages did not exceed; zero
     /// without messages.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Duration {
+        self.at(&self.nanos.histogram(), quantile)
+    }
+
+    fn at(&self, nanos: &Histogram<u64>, quantile: f64) -> Duration {
         // The bucket's upper edge may lie beyond what was measured.
-        let nanos = self.nanos.as_ref().map_or(0, |nanos| nanos.value_at_quantile(quantile));
-        Duration::from_nanos(nanos).min(self.max)
+        Duration::from_nanos(nanos.value_at_quantile(quantile)).min(self.max)
     }
 
     /// The arithmetic mean, or `None` if there are no messages.
@@ -100,14 +159,9 @@ impl LatencyDistribution {
     /// The summary, or `None` if there are no messages.
     #[must_use]
     pub fn summary(&self) -> Option<LatencySummary> {
-        Some(LatencySummary {
-            p50: self.quantile(0.50),
-            p90: self.quantile(0.90),
-            p99: self.quantile(0.99),
-            p999: self.quantile(0.999),
-            max: self.max,
-            mean: self.mean()?,
-        })
+        let (mean, nanos) = (self.mean()?, self.nanos.histogram());
+        let [p50, p90, p99, p999] = [0.5, 0.9, 0.99, 0.999].map(|share| self.at(&nanos, share));
+        Some(LatencySummary { p50, p90, p99, p999, max: self.max, mean })
     }
 }
 
@@ -171,6 +225,28 @@ mod tests {
     }
 
     #[test]
+    fn few_latencies_and_many_give_the_same() {
+        let mut rng = rexmit_core::Seed::from_u64(3).rng();
+        // One distribution stays small, the other is a histogram from the start.
+        let (mut few, mut many) = (LatencyDistribution::new(), LatencyDistribution::new());
+        let _ = many.nanos.be_many();
+        for n in 0..3 * FEW as u64 {
+            let latency = Duration::from_nanos(rng.below(1 << (10 + n % 40)));
+            few.record(latency);
+            many.record(latency);
+            if n % 100 != 0 {
+                continue;
+            }
+            let mut merged = [few.clone(), many.clone()];
+            merged.iter_mut().for_each(|it| it.merge(&few));
+            for (one, other) in [(&few, &many), (&merged[0], &merged[1])] {
+                assert_eq!((one.count(), one.summary()), (other.count(), other.summary()));
+                assert!(one.steps().eq(other.steps()));
+            }
+        }
+    }
+
+    #[test]
     fn no_quantile_exceeds_the_maximum() {
         let mut distribution = LatencyDistribution::new();
         distribution.record(Duration::from_nanos(100_000_001));
@@ -197,14 +273,20 @@ mod tests {
     #[test]
     fn the_memory_grows_with_the_largest_latency() {
         let mut distribution = LatencyDistribution::new();
-        let buckets = |it: &LatencyDistribution| it.nanos.as_ref().map_or(0, Histogram::buckets);
-        assert_eq!(buckets(&distribution), 0);
+        let buckets = |it: &LatencyDistribution| match &it.nanos {
+            Values::Few(_) => 0,
+            Values::Many(histogram) => histogram.buckets(),
+        };
+        for _ in 0..FEW {
+            assert_eq!(buckets(&distribution), 0);
+            distribution.record(Duration::from_millis(1));
+        }
         distribution.record(Duration::from_millis(1));
         let small = buckets(&distribution);
         distribution.record(Duration::from_secs(48 * 3600));
         assert!(small > 0 && small < buckets(&distribution) / 2);
         // The limit in the documentation of the type, with 8 bytes per count.
-        let counts = distribution.nanos.as_ref().unwrap().distinct_values();
+        let counts = distribution.nanos.histogram().distinct_values();
         assert!(counts * 8 <= 236 << 10, "{counts}");
     }
 

@@ -16,7 +16,7 @@ pub use rexmit_core::millis;
 
 pub use ccdf::Ccdf;
 pub use copies::{
-    CopyLedger, CopyStatistics, EventStatistics, KindStatistics, PerCause,
+    CopyLedger, CopyObserver, CopyStatistics, EventStatistics, KindStatistics, PerCause,
     RetransmissionStatistics, SpuriousClasses,
 };
 pub use counters::Counters;

@@ -527,13 +527,6 @@ fn starts(start: Option<&Words<Time>>) -> Instant {
 pub(super) const PUT_THERE: &str = "the program was put there";
 
 impl Flow {
-    /// Starts measuring the flow on its network.
-    pub(super) fn watch(&self, network: &mut Network<Host>, pair: Pair) {
-        if let Some(probe) = self.probe() {
-            probe.watch(network, pair.sender);
-        }
-    }
-
     /// The probe of its sender, if it has one.
     pub(super) const fn probe(&self) -> Option<&Probe> {
         match &self.kind {

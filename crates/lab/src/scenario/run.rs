@@ -21,6 +21,7 @@ use super::spec::{Over, Scenario};
 use super::tell::{self, Placed};
 use super::topology::{Pair, Topology};
 use crate::hosts::{Host, WebStats};
+use crate::measure::CopyLedger;
 
 /// Default time limit for delivering outstanding data at the end.
 pub(super) const DRAIN: Duration = Duration::from_secs(300);
@@ -53,9 +54,9 @@ pub(super) fn run(
     let topology = Topology::build(scenario, stations, &seed.split("network"));
     let mut topology = topology.map_err(|error| Problem::of("network", error))?;
     let network = &mut topology.network;
-    for (flow, pair) in flows.iter().zip(&topology.pairs) {
-        flow.watch(network, *pair);
-    }
+    let watched = flows.iter().zip(&topology.pairs);
+    let watched = watched.filter_map(|(flow, pair)| Some((flow.probe()?.ledger(), pair.sender)));
+    network.add_observer(CopyLedger::observer_of(watched));
     if let Some(log) = records.packets {
         let hosts = flows.iter().zip(&topology.pairs);
         let hosts =

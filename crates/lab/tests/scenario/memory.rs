@@ -20,10 +20,11 @@ fn peak(hours: u32, rows: bool) -> (u64, RunOutcome) {
 
 #[test]
 fn a_long_run_needs_no_more_memory_than_a_short_one() {
-    // A distribution grows with the largest latency that it has seen, up to a limit: these are long enough to have seen them.
+    // The largest distribution. A few of them, of rare events, have so few latencies in the short run that they need less.
+    const MAX_DISTRIBUTION: u64 = 236 << 10;
     let (short, _) = peak(16, false);
     let (long, outcome) = peak(64, false);
-    assert!(long < short + short / 20, "{short} and {long} bytes");
+    assert!(long < short + 4 * MAX_DISTRIBUTION, "{short} and {long} bytes");
     assert!(outcome.messages.is_empty());
     assert!(outcome.series.values().all(|series| series.values.len() <= 4096));
     let (with_rows, outcome) = peak(2, true);

@@ -129,6 +129,9 @@ impl Routes {
             _ => Table { ways: vec![NOWHERE; self.targets.len()], ..Table::default() },
         };
         self.tables = (0..map.is_host.len()).map(table).collect();
+        // Nodes that need no table are not searched: a router may have many of them around it.
+        let needs_table = |&out: &Out| self.tables[map.edges[out].to].only_way.is_none();
+        outward.iter_mut().for_each(|outs| outs.retain(needs_table));
         for own in map.attachments {
             self.find_towards(own, &outward, map);
         }

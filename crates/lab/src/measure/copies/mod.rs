@@ -18,6 +18,7 @@
 mod answers;
 mod events;
 mod ledger;
+mod observer;
 mod statistics;
 mod unit;
 
@@ -25,10 +26,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rexmit_core::Instant;
 use rexmit_core::trace::{TraceEvent, TraceSink};
-use rexmit_netsim::network::{HostId, ObservedPacket, PacketObserver, PacketStep};
+use rexmit_netsim::network::HostId;
 use rexmit_sctp::wire::{Packet, kind};
 
 use ledger::Ledger;
+pub use observer::CopyObserver;
 pub use statistics::{
     CopyStatistics, EventStatistics, KindStatistics, PerCause, RetransmissionStatistics,
     SpuriousClasses,
@@ -101,9 +103,19 @@ impl CopyLedger {
 
     /// The observer for the network; `sender` is the host of the endpoint with the sink.
     #[must_use]
-    pub fn observer(&self, sender: HostId) -> impl PacketObserver + use<> {
-        let (ledger, is_answer) = (Arc::clone(&self.ledger), self.is_answer);
-        Observer { ledger, sender, receiver: None, is_answer }
+    pub fn observer(&self, sender: HostId) -> CopyObserver {
+        Self::observer_of([(self, sender)])
+    }
+
+    /// One observer for several flows, with the hosts of their senders. The cost per packet does not grow with the number
+    /// of flows.
+    #[must_use]
+    pub fn observer_of<'a>(flows: impl IntoIterator<Item = (&'a Self, HostId)>) -> CopyObserver {
+        let mut observer = CopyObserver::default();
+        for (Self { ledger, is_answer }, sender) in flows {
+            observer.watch(Arc::clone(ledger), *is_answer, sender);
+        }
+        observer
     }
 
     /// The statistics so far. Data in flight counts as not lost, so that a copy of it is spurious.
@@ -146,38 +158,6 @@ impl TraceSink for Sink {
                 lock(&self.ledger).on_acknowledged(cumulative);
             }
             _ => {}
-        }
-    }
-}
-
-struct Observer {
-    ledger: Arc<Mutex<Ledger>>,
-    sender: HostId,
-    /// The receiving host, once data has arrived.
-    receiver: Option<HostId>,
-    is_answer: fn(&[u8]) -> bool,
-}
-
-impl PacketObserver for Observer {
-    fn observe(&mut self, now: Instant, packet: &ObservedPacket<'_>, step: PacketStep) {
-        if let PacketStep::Sent { host } = step
-            && host != self.sender
-        {
-            if self.receiver == Some(host) && (self.is_answer)(packet.bytes) {
-                lock(&self.ledger).on_answer_sent(packet.id);
-            }
-            return;
-        }
-        let mut ledger = lock(&self.ledger);
-        match step {
-            PacketStep::Sent { .. } => ledger.on_sent(packet.id),
-            PacketStep::Duplicated { .. } => ledger.on_duplicated(packet.id),
-            PacketStep::Received { host } if !packet.is_damaged => {
-                if ledger.on_received(now, packet.id) {
-                    self.receiver = Some(host);
-                }
-            }
-            PacketStep::Received { .. } | PacketStep::Dropped(_) => ledger.on_dropped(packet.id),
         }
     }
 }

@@ -1,10 +1,8 @@
 //! Measurements of the sending end of a connection.
 
 use rexmit_core::trace::TraceSink;
-use rexmit_netsim::network::{HostId, Network};
 
 use super::{PathTally, PathsTrace, SenderTally, SenderTrace};
-use crate::hosts::Host;
 use crate::measure::{CopyLedger, CopyStatistics};
 
 /// Evaluates the trace of a sender, and the outcomes of its packets.
@@ -35,9 +33,9 @@ impl Probe {
         )
     }
 
-    /// Observes the packets of `sender` on its network.
-    pub(in crate::scenario) fn watch(&self, network: &mut Network<Host>, sender: HostId) {
-        network.add_observer(self.copies.observer(sender));
+    /// What observes the packets of the sender on its network.
+    pub(in crate::scenario) const fn ledger(&self) -> &CopyLedger {
+        &self.copies
     }
 
     pub(in crate::scenario) fn tally(&self) -> SenderTally {
