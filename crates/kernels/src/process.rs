@@ -1,0 +1,122 @@
+//! The process of a kernel (User Mode Linux), and the directory that it shares with this one.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
+use tempfile::TempDir;
+
+use crate::KernelConfig;
+
+/// The socket of the kernel's clock, in the shared directory.
+const CLOCK: &str = "clock";
+/// The socket of its network device.
+const DEVICE: &str = "device";
+/// Its first program.
+const INIT: &str = "init";
+/// The commands that the first program executes.
+pub(crate) const SCRIPT: &str = "script";
+/// The output of the kernel and its programs.
+const CONSOLE: &str = "console";
+/// The shared directory as programs of the kernel see it: an empty directory that every Linux system has.
+pub(crate) const SHARED: &str = "/mnt";
+/// The library that is preloaded, beside the kernel: it replaces random numbers of the system by those of a seed.
+const PRELOADED: &str = "pinned.so";
+/// The virtio number of a network device.
+const NETWORK: u32 = 1;
+/// The directory in memory for the kernel's pages, if it is large enough.
+const IN_MEMORY: &str = "/dev/shm";
+/// The number of lines of the console in error messages.
+const LINES: usize = 3;
+
+/// A running kernel. It is killed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    shared: TempDir,
+}
+
+/// A kernel that was just started, and the sockets to which it will connect.
+pub(crate) struct Started {
+    pub(crate) process: Process,
+    pub(crate) clock: UnixListener,
+    pub(crate) device: UnixListener,
+}
+
+impl Process {
+    pub(crate) fn start(config: &KernelConfig) -> io::Result<Started> {
+        let shared = tempfile::Builder::new().prefix("rexmit-kernels-").tempdir()?;
+        let place = shared.path();
+        fs::write(place.join(SCRIPT), &config.script)?;
+        symlink(config.init.canonicalize()?, place.join(INIT))?;
+        let clock = UnixListener::bind(place.join(CLOCK))?;
+        let device = UnixListener::bind(place.join(DEVICE))?;
+        let child = command(config, place)?.spawn()?;
+        Ok(Started { process: Self { child, shared }, clock, device })
+    }
+
+    pub(crate) fn shared(&self) -> &Path {
+        self.shared.path()
+    }
+
+    /// Waits for the end of a kernel that has closed its sockets.
+    pub(crate) fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait()
+    }
+
+    /// The last lines of the kernel's output, for an error message.
+    pub(crate) fn console(&self) -> String {
+        let printed = fs::read(self.shared.path().join(CONSOLE)).unwrap_or_default();
+        let printed = String::from_utf8_lossy(&printed);
+        let lines: Vec<_> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let last = lines[lines.len().saturating_sub(LINES)..].join(" / ");
+        if last.is_empty() { last } else { format!(": {last}") }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(group) = Pid::from_raw(self.child.id().cast_signed()) {
+            // They may all have ended.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+fn command(config: &KernelConfig, shared: &Path) -> io::Result<Command> {
+    let image = config.image.canonicalize()?;
+    let preloaded = image.with_file_name(PRELOADED);
+    let console = File::create(shared.join(CONSOLE))?;
+    let mut command = Command::new(image);
+    // The kernel mixes its command line into its random numbers, so nothing here depends on the run or the machine: the
+    // shared directory is its working directory.
+    command.args(["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet"]);
+    command.args(["con=null", "con0=null,fd:1", "uml_dir=./", "umid=kernel"]);
+    command.arg(format!("time-travel=ext:0:{CLOCK}"));
+    command.arg(format!("virtio_uml.device={DEVICE}:{NETWORK}"));
+    command.arg(format!("mem={}M", config.memory >> 20));
+    let script =
+        format!("mount -t hostfs none -o /proc/self/cwd {SHARED} && exec {SHARED}/{INIT} run");
+    command.args(["init=/bin/sh", "--", "-c", &format!("\"{script}\"")]);
+    command.current_dir(shared).env_clear();
+    command.env("LD_PRELOAD", preloaded).env("REXMIT_KERNEL_SEED", config.seed.to_string());
+    command.env("HOME", ".").env("TMPDIR", pages(config.memory));
+    command.stdin(Stdio::null()).stdout(console).stderr(Stdio::null()).process_group(0);
+    let end_with_parent = || Ok(set_parent_process_death_signal(Some(Signal::KILL))?);
+    // SAFETY: between fork and exec it does one system call, and no allocation.
+    unsafe { command.pre_exec(end_with_parent) };
+    Ok(command)
+}
+
+/// The directory for the kernel's memory.
+fn pages(memory: u64) -> PathBuf {
+    let is_large = rustix::fs::statvfs(IN_MEMORY)
+        .is_ok_and(|place| place.f_bavail.saturating_mul(place.f_frsize) >= memory);
+    if is_large { PathBuf::from(IN_MEMORY) } else { std::env::temp_dir() }
+}
