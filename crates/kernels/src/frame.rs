@@ -148,7 +148,8 @@ mod tests {
     fn a_request_for_an_address_is_answered() {
         let asked = Ipv4Addr::new(10, 0, 0, 2);
         let own = [&MACS[0][..], &[10, 0, 0, 1]].concat();
-        let request = [&[0xff; 6], &MACS[0], &ARP[..], &ARP_REQUEST, &own, &[0; 6], &asked.octets()];
+        let request =
+            [&[0xff; 6], &MACS[0], &ARP[..], &ARP_REQUEST, &own, &[0; 6], &asked.octets()];
         let request = request.concat();
         let reply = arp_reply(&request, MACS[1], asked).unwrap();
         assert_eq!(reply[..6], MACS[0]);

@@ -66,7 +66,8 @@ pub fn built_kernel() -> Option<PathBuf> {
     let program = std::env::current_exe().ok();
     // target/release/program, or target/debug/deps/test-0123.
     let beside = program.iter().flat_map(|path| path.ancestors().skip(2).take(2));
-    let mut places = beside.map(|folder| folder.join(PLACE)).chain([Path::new("target").join(PLACE)]);
+    let mut places =
+        beside.map(|folder| folder.join(PLACE)).chain([Path::new("target").join(PLACE)]);
     places.find(|path| path.is_file())
 }
 
@@ -336,7 +337,8 @@ fn readable<const N: usize>(
     descriptors: [std::os::fd::BorrowedFd<'_>; N],
     limit: Duration,
 ) -> Result<[bool; N], Failure> {
-    let mut polled = descriptors.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
+    let mut polled =
+        descriptors.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
     let timeout = Timespec::try_from(limit).map_err(|_| invalid_limit())?;
     loop {
         match poll(&mut polled, Some(&timeout)) {
@@ -352,7 +354,10 @@ fn invalid_limit() -> Failure {
     Failure::Io(io::Error::new(io::ErrorKind::InvalidInput, "the limit is too long"))
 }
 
-fn accept(listener: &UnixListener, limit: Duration) -> Result<std::os::unix::net::UnixStream, Failure> {
+fn accept(
+    listener: &UnixListener,
+    limit: Duration,
+) -> Result<std::os::unix::net::UnixStream, Failure> {
     readable([listener.as_fd()], limit)?;
     Ok(listener.accept()?.0)
 }

@@ -73,7 +73,8 @@ impl Process {
     pub(crate) fn console(&self) -> String {
         let printed = fs::read(self.shared.path().join(CONSOLE)).unwrap_or_default();
         let printed = String::from_utf8_lossy(&printed);
-        let lines: Vec<_> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let lines: Vec<_> =
+            printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(LINES)..].join(" / ");
         if last.is_empty() { last } else { format!(": {last}") }
     }

@@ -204,7 +204,8 @@ impl<M: Machine> Simulation<M> {
 
     fn next_event(&self) -> Option<Instant> {
         let hosts = self.hosts.iter().filter_map(Host::next);
-        let arrivals = self.links.iter().flat_map(|link| &link.pipes).filter_map(Pipe::next_arrival);
+        let arrivals =
+            self.links.iter().flat_map(|link| &link.pipes).filter_map(Pipe::next_arrival);
         hosts.chain(arrivals).min()
     }
 
@@ -302,7 +303,8 @@ impl<M: Machine> Simulation<M> {
         let Some(host) = self.hosts.iter().position(is_due) else { return Ok(()) };
         let others = self.hosts.iter().enumerate().filter(|&(other, _)| other != host);
         let others = others.filter_map(|(_, other)| other.next());
-        let arrivals = self.links.iter().flat_map(|link| &link.pipes).filter_map(Pipe::next_arrival);
+        let arrivals =
+            self.links.iter().flat_map(|link| &link.pipes).filter_map(Pipe::next_arrival);
         let after = deadline + Duration::from_nanos(1);
         let free_until = others.chain(arrivals).min().map_or(after, |next| next.min(after));
         let Node::Kernel(kernel) = &mut self.hosts[host].node else { return Ok(()) };
@@ -325,7 +327,8 @@ impl<M: Machine> Simulation<M> {
         let copy = self.capture.is_some().then(|| bytes.clone());
         let fate = self.links[link].pipes[end].offer_packet(at, offered, bytes);
         if let Some(copy) = copy {
-            let comment = if let Fate::Lost(cause) = fate { Some(loss_comment(cause)) } else { None };
+            let comment =
+                if let Fate::Lost(cause) = fate { Some(loss_comment(cause)) } else { None };
             self.record(host, at, &copy, (CaptureDirection::Out, comment))?;
         }
         self.record_dropped(link, end)

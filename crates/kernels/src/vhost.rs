@@ -8,9 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg,
-};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 
 use crate::error::Failure;
 
@@ -220,9 +218,7 @@ impl RequestSocket {
         }
         match u64::from_ne_bytes(status) {
             0 => Ok(()),
-            status => {
-                Err(Failure::Protocol(format!("it refused a notification: status {status}")))
-            }
+            status => Err(Failure::Protocol(format!("it refused a notification: status {status}"))),
         }
     }
 }

@@ -29,7 +29,9 @@ mod traffic {
             ["ping", address, count] => ping(address, number(count)?),
             ["receive", address] => receive(address),
             ["send", address, bytes] => send(address, number(bytes)?),
-            _ => Err(io::Error::other("echo|ping ADDRESS COUNT, receive ADDRESS, send ADDRESS BYTES")),
+            _ => Err(io::Error::other(
+                "echo|ping ADDRESS COUNT, receive ADDRESS, send ADDRESS BYTES",
+            )),
         }
     }
 
