@@ -1,12 +1,13 @@
 //! The protocol by which a kernel asks for time (`time-travel=ext:`): messages of 16 bytes on a Unix socket, each of
 //! which the other side acknowledges (Linux, `include/uapi/linux/um_timetravel.h`).
 
-use std::io::{IoSlice, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use rustix::io::retry_on_intr;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use crate::error::Failure;
@@ -104,12 +105,13 @@ impl ClockSocket {
     /// The next message of the kernel.
     pub(crate) fn receive(&mut self) -> Result<Message, Failure> {
         let mut bytes = [0; LEN];
-        let read = self.stream.read(&mut bytes)?;
-        if read == 0 {
-            return Err(Failure::Closed("it has closed the socket of its clock"));
+        match self.stream.read_exact(&mut bytes) {
+            Ok(()) => Message::decode(bytes),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(Failure::Closed("it has closed the socket of its clock"))
+            }
+            Err(error) => Err(error.into()),
         }
-        self.stream.read_exact(&mut bytes[read..])?;
-        Message::decode(bytes)
     }
 
     /// Acknowledges `message`, with `time`.
@@ -130,8 +132,9 @@ impl ClockSocket {
         let mut control = SendAncillaryBuffer::new(&mut space);
         let descriptors = [descriptor, descriptor];
         control.push(SendAncillaryMessage::ScmRights(&descriptors));
-        let sent =
-            sendmsg(&self.stream, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)?;
+        let slices = [IoSlice::new(&bytes)];
+        let send = || sendmsg(&self.stream, &slices, &mut control, SendFlags::NOSIGNAL);
+        let sent = retry_on_intr(send)?;
         if sent == LEN { Ok(()) } else { Err(Failure::Closed("it reads no messages")) }
     }
 

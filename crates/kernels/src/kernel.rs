@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 
 use crate::Error;
 use crate::clock::{ClockSocket, Message, Op};
@@ -340,13 +341,9 @@ fn readable<const N: usize>(
     let mut polled =
         descriptors.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
     let timeout = Timespec::try_from(limit).map_err(|_| invalid_limit())?;
-    loop {
-        match poll(&mut polled, Some(&timeout)) {
-            Ok(0) => return Err(Failure::Silent),
-            Ok(_) => return Ok(polled.map(|polled| !polled.revents().is_empty())),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+    match retry_on_intr(|| poll(&mut polled, Some(&timeout)))? {
+        0 => Err(Failure::Silent),
+        _ => Ok(polled.map(|polled| !polled.revents().is_empty())),
     }
 }
 

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use rustix::io::retry_on_intr;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 
 use crate::error::Failure;
@@ -147,7 +148,8 @@ impl DeviceSocket {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FILES))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let slices = &mut [IoSliceMut::new(&mut header)];
-        let received = recvmsg(&self.0, slices, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+        let receive = || recvmsg(&self.0, slices, &mut control, RecvFlags::CMSG_CLOEXEC);
+        let received = retry_on_intr(receive)?;
         if received.bytes == 0 {
             return Ok(None);
         }

@@ -1,4 +1,5 @@
-//! Traffic for the tests of [`rexmit_kernels`], as a program inside kernels: UDP echoes and TCP transfers, with the times that
+//! Traffic for the tests of [`rexmit_kernels`], as a program inside kernels: UDP echoes, and messages and transfers
+//! over TCP and SCTP, with the times that
 //! the kernel's clock shows.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -17,21 +18,28 @@ fn main() {}
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod traffic {
     use std::io::{self, Read, Write};
-    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+    use std::os::fd::OwnedFd;
 
+    use rustix::net::{AddressFamily, SocketType, ipproto};
     use rustix::thread::clock_nanosleep_absolute;
     use rustix::time::{ClockId, Timespec, clock_gettime};
+
+    const USAGE: &str = "echo|ping ADDRESS COUNT, receive tcp|sctp ADDRESS, send tcp|sctp ADDRESS BYTES, talk tcp|sctp ADDRESS COUNT";
 
     pub(crate) fn run(arguments: &[&str]) -> io::Result<()> {
         let number = |text: &str| text.parse().map_err(io::Error::other);
         match arguments {
             ["echo", address, count] => echo(address, number(count)?),
             ["ping", address, count] => ping(address, number(count)?),
-            ["receive", address] => receive(address),
-            ["send", address, bytes] => send(address, number(bytes)?),
-            _ => Err(io::Error::other(
-                "echo|ping ADDRESS COUNT, receive ADDRESS, send ADDRESS BYTES",
-            )),
+            ["receive", protocol, address] => receive(listening(protocol, address)?),
+            ["send", protocol, address, bytes] => {
+                send(connected(protocol, address)?, number(bytes)?)
+            }
+            ["talk", protocol, address, count] => {
+                talk(connected(protocol, address)?, number(count)?)
+            }
+            _ => Err(io::Error::other(USAGE)),
         }
     }
 
@@ -39,6 +47,40 @@ mod traffic {
     fn now() -> u64 {
         let time = clock_gettime(ClockId::Monotonic);
         time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+    }
+
+    /// Waits for the next full second.
+    fn wait_for_second() -> io::Result<()> {
+        let second = i64::try_from(now() / 1_000_000_000 + 1).map_err(io::Error::other)?;
+        let at = Timespec { tv_sec: second, tv_nsec: 0 };
+        Ok(clock_nanosleep_absolute(ClockId::Monotonic, &at)?)
+    }
+
+    fn socket(protocol: &str) -> io::Result<OwnedFd> {
+        let protocol = match protocol {
+            "tcp" => ipproto::TCP,
+            "sctp" => ipproto::SCTP,
+            _ => return Err(io::Error::other(USAGE)),
+        };
+        Ok(rustix::net::socket(AddressFamily::INET, SocketType::STREAM, Some(protocol))?)
+    }
+
+    fn parsed(address: &str) -> io::Result<SocketAddr> {
+        address.parse().map_err(io::Error::other)
+    }
+
+    /// A connection. The types for TCP are those of any connected stream.
+    fn connected(protocol: &str, address: &str) -> io::Result<TcpStream> {
+        let socket = socket(protocol)?;
+        rustix::net::connect(&socket, &parsed(address)?)?;
+        Ok(socket.into())
+    }
+
+    fn listening(protocol: &str, address: &str) -> io::Result<TcpListener> {
+        let socket = socket(protocol)?;
+        rustix::net::bind(&socket, &parsed(address)?)?;
+        rustix::net::listen(&socket, 1)?;
+        Ok(socket.into())
     }
 
     /// Returns `count` datagrams to their senders.
@@ -57,10 +99,7 @@ mod traffic {
         let socket = UdpSocket::bind("0.0.0.0:0")?;
         socket.connect(address)?;
         for number in 0..count {
-            // At full seconds, so that the clocks of the other kernels have expired timers.
-            let second = i64::try_from(now() / 1_000_000_000 + 1).map_err(io::Error::other)?;
-            let at = Timespec { tv_sec: second, tv_nsec: 0 };
-            clock_nanosleep_absolute(ClockId::Monotonic, &at)?;
+            wait_for_second()?;
             let sent = now();
             socket.send(&number.to_be_bytes())?;
             socket.recv(&mut [0; 8])?;
@@ -70,8 +109,9 @@ mod traffic {
     }
 
     /// Reads from one connection until its end; prints the bytes, and the time in nanoseconds since it was accepted.
-    fn receive(address: &str) -> io::Result<()> {
-        let (mut stream, _) = TcpListener::bind(address)?.accept()?;
+    fn receive(listener: TcpListener) -> io::Result<()> {
+        // The address of the peer would be that of a TCP socket.
+        let mut stream = TcpStream::from(rustix::net::accept(&listener)?);
         let start = now();
         let mut bytes = vec![0; 1 << 16];
         let mut total = 0;
@@ -85,10 +125,21 @@ mod traffic {
         }
     }
 
+    /// Sends `count` messages of eight bytes, one per second, and prints the time in nanoseconds until each returned.
+    fn talk(mut stream: TcpStream, count: u64) -> io::Result<()> {
+        for number in 0..count {
+            wait_for_second()?;
+            let sent = now();
+            stream.write_all(&number.to_be_bytes())?;
+            stream.read_exact(&mut [0; 8])?;
+            println!("{}", now() - sent);
+        }
+        Ok(())
+    }
+
     /// Sends `bytes` bytes over a connection, and waits for its end.
-    fn send(address: &str, bytes: u64) -> io::Result<()> {
-        let mut stream = TcpStream::connect(address)?;
-        let data: Vec<u8> = (0..1 << 16).map(|place: u32| place as u8).collect();
+    fn send(mut stream: TcpStream, bytes: u64) -> io::Result<()> {
+        let data: Vec<u8> = (0..1 << 14).map(|place: u32| place as u8).collect();
         let mut left = usize::try_from(bytes).map_err(io::Error::other)?;
         while left > 0 {
             let len = left.min(data.len());
@@ -96,7 +147,10 @@ mod traffic {
             left -= len;
         }
         stream.shutdown(std::net::Shutdown::Write)?;
-        stream.read_to_end(&mut Vec::new())?;
-        Ok(())
+        match stream.read_to_end(&mut Vec::new()) {
+            // An association ends with its shutdown, and a read after that fails.
+            Err(error) if error.kind() != io::ErrorKind::NotConnected => Err(error),
+            _ => Ok(()),
+        }
     }
 }

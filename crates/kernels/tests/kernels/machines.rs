@@ -1,0 +1,128 @@
+//! A kernel, and a machine of ours, at the ends of a link.
+
+use std::net::Ipv4Addr;
+
+use rexmit_core::{Instant, Machine, Seed};
+use rexmit_kernels::{MachineConfig, Simulation};
+use rexmit_netsim::path::PathConfig;
+use rexmit_tcp::ConnectionId;
+
+use crate::{MACS, Shared, TRAFFIC, hash, kernel, link, numbers, printed, until_ended};
+
+const PORT: u16 = 7;
+
+/// What a kernel printed, and the capture.
+type Outcome = (String, Vec<u8>);
+
+/// Runs a kernel with these commands, connected to `machine`, until it is switched off.
+fn beside<M: Machine>(
+    commands: &str,
+    (machine, ip_protocol): (M, u8),
+    path: &PathConfig,
+    app: impl FnMut(Instant, &mut M),
+) -> Option<Outcome> {
+    let mut simulation = Simulation::new();
+    let client = simulation.add_kernel(&kernel(1, 1, commands)?).unwrap();
+    let config = MachineConfig {
+        name: "rexmit".into(),
+        mac: MACS[1],
+        address: Ipv4Addr::new(10, 0, 0, 2),
+        ip_protocol,
+    };
+    let server = simulation.add_machine(config, machine);
+    let paths = [path.clone(), path.clone()];
+    simulation.connect([client, server], paths, &Seed::from_u64(1)).unwrap();
+    let capture = Shared::default();
+    simulation.capture(capture.clone()).unwrap();
+    until_ended(&mut simulation, &[client], app);
+    Some((printed(&simulation, client), capture.0.take()))
+}
+
+fn tcp() -> (rexmit_tcp::Endpoint, u8) {
+    let config = rexmit_tcp::EndpointConfig::default();
+    let mut endpoint = rexmit_tcp::Endpoint::new(config, &Seed::from_u64(2)).unwrap();
+    endpoint.listen(PORT, None).unwrap();
+    (endpoint, 6)
+}
+
+/// Passes received bytes to `take`, and finishes when the peer has finished.
+fn read_tcp(
+    now: Instant,
+    endpoint: &mut rexmit_tcp::Endpoint,
+    mut take: impl FnMut(&mut rexmit_tcp::Endpoint, ConnectionId, &[u8]),
+) {
+    let mut bytes = [0; 4096];
+    while let Some((id, event)) = endpoint.poll_event() {
+        if event != rexmit_tcp::Event::Readable {
+            continue;
+        }
+        while let Ok(len) = endpoint.receive(now, id, &mut bytes) {
+            if len == 0 {
+                endpoint.finish(now, id);
+                break;
+            }
+            take(endpoint, id, &bytes[..len]);
+        }
+    }
+}
+
+/// Sends what arrived back.
+fn echo_sctp(now: Instant, endpoint: &mut rexmit_sctp::Endpoint) {
+    while let Some((id, event)) = endpoint.poll_event() {
+        if event != rexmit_sctp::Event::Readable {
+            continue;
+        }
+        while let Some(message) = endpoint.receive(now, id) {
+            let answer = rexmit_sctp::OutboundMessage::new(0, message.payload);
+            endpoint.send(now, id, answer).unwrap();
+        }
+    }
+}
+
+/// Each round trip took twice the delay of the link, and `readings` of the kernel's clock, of 256 ns each.
+fn assert_exact(printed: &str, readings: u64) {
+    let times = numbers(printed);
+    let exact = vec![100_000_000 + 256 * readings];
+    assert_eq!(times, vec![exact; 5], "{printed}");
+}
+
+#[test]
+fn tcp_of_a_kernel_talks_to_ours_in_exact_time() {
+    let commands = format!("{TRAFFIC} talk tcp 10.0.0.2:{PORT} 5");
+    let ended = beside(&commands, tcp(), &link(50, None, 0.0), |now, endpoint| {
+        read_tcp(now, endpoint, |endpoint, id, bytes| {
+            assert_eq!(endpoint.send(now, id, bytes), Ok(bytes.len()));
+        });
+    });
+    let Some((printed, _)) = ended else { return };
+    // That of the program, and two of the kernel's TCP before it sends.
+    assert_exact(&printed, 3);
+}
+
+#[test]
+fn sctp_of_a_kernel_talks_to_ours_in_exact_time() {
+    let commands = format!("{TRAFFIC} talk sctp 10.0.0.2:{PORT} 5");
+    let mut config = rexmit_sctp::EndpointConfig::default();
+    (config.port, config.accept) = (PORT, true);
+    let endpoint = rexmit_sctp::Endpoint::new(config, &Seed::from_u64(2)).unwrap();
+    let ended = beside(&commands, (endpoint, 132), &link(50, None, 0.0), echo_sctp);
+    let Some((printed, _)) = ended else { return };
+    assert_exact(&printed, 1);
+}
+
+#[test]
+fn a_transfer_of_a_kernel_to_ours_can_be_repeated() {
+    let commands = format!("{TRAFFIC} send tcp 10.0.0.2:{PORT} 1000000");
+    let run = || {
+        let mut received = 0;
+        let path = link(10, Some(10_000_000), 0.01);
+        let (_, capture) = beside(&commands, tcp(), &path, |now, endpoint| {
+            read_tcp(now, endpoint, |_, _, bytes| received += bytes.len());
+        })?;
+        assert_eq!(received, 1_000_000);
+        Some(capture)
+    };
+    let Some(first) = run() else { return };
+    eprintln!("{:016x}", hash(&first));
+    assert!(run().unwrap() == first, "the captures differ");
+}

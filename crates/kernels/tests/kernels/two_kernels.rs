@@ -1,0 +1,96 @@
+//! Two kernels at the ends of a link.
+
+use std::time::Duration;
+
+use rexmit_core::{Instant, Seed};
+use rexmit_kernels::{Error, Simulation};
+use rexmit_netsim::path::PathConfig;
+
+use crate::{Shared, TRAFFIC, hash, kernel, link, numbers, printed, times, until_ended};
+
+/// The outcome of a run with two kernels: what they printed, the capture, and when they had ended.
+struct Outcome {
+    printed: [String; 2],
+    capture: Vec<u8>,
+    ended: Instant,
+}
+
+/// Runs two kernels with these commands until both are switched off.
+fn pair(commands: [&str; 2], path: &PathConfig, seed: u64) -> Option<Outcome> {
+    let mut simulation: Simulation = Simulation::new();
+    let mut hosts = Vec::new();
+    for (own, commands) in [1, 2].into_iter().zip(commands) {
+        hosts.push(simulation.add_kernel(&kernel(own, seed, commands)?).unwrap());
+    }
+    let ends = [hosts[0], hosts[1]];
+    simulation.connect(ends, [path.clone(), path.clone()], &Seed::from_u64(seed)).unwrap();
+    let capture = Shared::default();
+    simulation.capture(capture.clone()).unwrap();
+    let ended = until_ended(&mut simulation, &ends, |_, machine| match *machine {});
+    let printed = ends.map(|host| printed(&simulation, host));
+    Some(Outcome { printed, capture: capture.0.take(), ended })
+}
+
+#[test]
+fn an_echo_takes_the_delay_of_the_link() {
+    let commands = [format!("{TRAFFIC} ping 10.0.0.2:7 5"), format!("{TRAFFIC} echo 0.0.0.0:7 5")];
+    let commands = commands.each_ref().map(String::as_str);
+    let Some(outcome) = pair(commands, &link(50, None, 0.0), 1) else { return };
+    // The program reads the clock once more, which takes 256 ns.
+    assert_eq!(numbers(&outcome.printed[0]), vec![vec![100_000_256]; 5], "{}", outcome.printed[0]);
+    // Sent, received, sent and received: what the kernels do in between takes no time.
+    let times = times(&outcome.capture);
+    let seconds: Vec<_> = (1..=5).map(|second| second * 1_000_000_000).collect();
+    for (sent, trip) in seconds.into_iter().zip(times.chunks(4)) {
+        let start = trip[0].1;
+        // The kernel may wake a program up to 50 µs late (timer slack).
+        assert!((sent..sent + 51_000).contains(&start), "{trip:?}");
+        let later = [(0, 0), (1, 50_000_000), (1, 50_000_000), (0, 100_000_000)];
+        assert_eq!(trip, later.map(|(host, after)| (host, start + after)));
+    }
+    assert_eq!(times.len(), 20);
+}
+
+#[test]
+fn a_transfer_has_the_rate_of_the_link_and_can_be_repeated() {
+    let commands = [
+        format!("{TRAFFIC} send tcp 10.0.0.2:9 2000000"),
+        format!("{TRAFFIC} receive tcp 0.0.0.0:9"),
+    ];
+    let commands = commands.each_ref().map(String::as_str);
+    let path = link(10, Some(10_000_000), 0.0);
+    let Some(first) = pair(commands, &path, 1) else { return };
+    let received = numbers(&first.printed[1]);
+    assert_eq!(received[0][0], 2_000_000);
+    let rate = 2_000_000.0 * 8.0 / (received[0][1] as f64 / 1e9);
+    eprintln!("{:016x} after {:?}", hash(&first.capture), first.ended);
+    assert!((8e6..9.6e6).contains(&rate), "{rate}");
+    let second = pair(commands, &path, 1).unwrap();
+    assert_eq!(first.printed, second.printed);
+    assert!(first.capture == second.capture, "the captures differ");
+}
+
+#[test]
+fn a_kernel_that_computes_without_end_is_an_error() {
+    let Some(mut config) = kernel(1, 1, "while :; do :; done") else { return };
+    config.limit = Duration::from_secs(5);
+    let mut simulation: Simulation = Simulation::new();
+    simulation.add_kernel(&config).unwrap();
+    let ended = simulation.run_until(Instant::from_millis(1000), |_, _, machine| match *machine {});
+    assert!(matches!(ended, Err(Error::Hung { .. })), "{ended:?}");
+}
+
+#[test]
+fn runs_with_losses_can_be_repeated() {
+    let commands = [
+        format!("{TRAFFIC} send sctp 10.0.0.2:9 300000"),
+        format!("{TRAFFIC} receive sctp 0.0.0.0:9"),
+    ];
+    let commands = commands.each_ref().map(String::as_str);
+    let path = link(20, Some(10_000_000), 0.02);
+    let run = |seed| pair(commands, &path, seed).map(|outcome| outcome.capture);
+    let Some(first) = run(1) else { return };
+    eprintln!("{:016x}", hash(&first));
+    assert!(run(1).unwrap() == first, "the captures differ");
+    assert!(run(2).unwrap() != first, "another seed gives the same packets");
+}
