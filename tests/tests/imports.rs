@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("rexmit-webrtc", &["rexmit-core", "rexmit-sctp", "rexmit-dtls", "rexmit-udp"]),
     ("rexmit-netsim", &["rexmit-core"]),
     ("rexmit-testkit", &["rexmit-core"]),
+    ("rexmit-kernels", &["rexmit-core", "rexmit-netsim"]),
     ("rexmit-qlog", &["rexmit-core"]),
     (
         "rexmit",

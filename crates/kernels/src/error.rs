@@ -7,7 +7,7 @@ use rexmit_core::Instant;
 use rexmit_netsim::path::ConfigError;
 use thiserror::Error;
 
-use crate::HostId;
+use crate::host_id::HostId;
 
 /// A simulation cannot go on.
 #[derive(Debug, Error)]

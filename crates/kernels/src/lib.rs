@@ -12,16 +12,19 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod clock;
+mod config;
 mod device;
 mod error;
 mod frame;
+mod host_id;
 mod kernel;
 mod process;
 mod simulation;
 mod station;
 mod vhost;
 
+pub use config::{KernelConfig, built_kernel};
 pub use error::Error;
-pub use kernel::{KernelConfig, built_kernel};
-pub use simulation::{HostId, Simulation};
+pub use host_id::HostId;
+pub use simulation::Simulation;
 pub use station::{MachineConfig, NoMachine};

@@ -11,7 +11,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
 use tempfile::TempDir;
 
-use crate::KernelConfig;
+use crate::config::KernelConfig;
 
 /// The socket of the kernel's clock, in the shared directory.
 const CLOCK: &str = "clock";
@@ -74,7 +74,7 @@ impl Process {
         let printed = fs::read(self.shared.path().join(CONSOLE)).unwrap_or_default();
         let printed = String::from_utf8_lossy(&printed);
         let lines: Vec<_> =
-            printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            printed.lines().map(str::trim).filter(|line| is_message(line)).collect();
         let last = lines[lines.len().saturating_sub(LINES)..].join(" / ");
         if last.is_empty() { last } else { format!(": {last}") }
     }
@@ -88,6 +88,14 @@ impl Drop for Process {
         }
         let _ = self.child.wait();
     }
+}
+
+/// Whether a line of the console says something; a dump of the kernel's stack does not.
+fn is_message(line: &str) -> bool {
+    let is_address =
+        |word: &str| word.len() >= 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_dump = line.starts_with("[<") || ["Call Trace:", "Stack:"].contains(&line);
+    !line.is_empty() && !is_dump && !line.split(' ').all(is_address)
 }
 
 fn command(config: &KernelConfig, shared: &Path) -> io::Result<Command> {

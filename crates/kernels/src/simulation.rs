@@ -9,17 +9,15 @@ use rexmit_core::{Instant, Machine, Seed};
 use rexmit_netsim::capture::{CaptureDirection, CaptureWriter, loss_comment};
 use rexmit_netsim::path::{Fate, PathConfig, PathModel, Pipe};
 
+use crate::config::KernelConfig;
 use crate::error::Error;
 use crate::frame::{self, ETHERNET, Mac};
-use crate::kernel::{Kernel, KernelConfig};
+use crate::host_id::HostId;
+use crate::kernel::Kernel;
 use crate::station::{MachineConfig, NoMachine, Station};
 
 /// The most events at one instant: more are a loop without end.
 const MAX_EVENTS: u32 = 1_000_000;
-
-/// A host of a simulation.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct HostId(usize);
 
 #[derive(Debug)]
 enum Node<M> {

@@ -32,7 +32,7 @@ mod traffic {
         match arguments {
             ["echo", address, count] => echo(address, number(count)?),
             ["ping", address, count] => ping(address, number(count)?),
-            ["receive", protocol, address] => receive(listening(protocol, address)?),
+            ["receive", protocol, address] => receive(&listening(protocol, address)?),
             ["send", protocol, address, bytes] => {
                 send(connected(protocol, address)?, number(bytes)?)
             }
@@ -109,9 +109,9 @@ mod traffic {
     }
 
     /// Reads from one connection until its end; prints the bytes, and the time in nanoseconds since it was accepted.
-    fn receive(listener: TcpListener) -> io::Result<()> {
+    fn receive(listener: &TcpListener) -> io::Result<()> {
         // The address of the peer would be that of a TCP socket.
-        let mut stream = TcpStream::from(rustix::net::accept(&listener)?);
+        let mut stream = TcpStream::from(rustix::net::accept(listener)?);
         let start = now();
         let mut bytes = vec![0; 1 << 16];
         let mut total = 0;

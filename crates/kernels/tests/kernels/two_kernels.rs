@@ -1,10 +1,12 @@
 //! Two kernels at the ends of a link.
 
+use std::path::Path;
 use std::time::Duration;
 
 use rexmit_core::{Instant, Seed};
 use rexmit_kernels::{Error, Simulation};
 use rexmit_netsim::path::PathConfig;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{Shared, TRAFFIC, hash, kernel, link, numbers, printed, times, until_ended};
 
@@ -93,4 +95,50 @@ fn runs_with_losses_can_be_repeated() {
     eprintln!("{:016x}", hash(&first));
     assert!(run(1).unwrap() == first, "the captures differ");
     assert!(run(2).unwrap() != first, "another seed gives the same packets");
+}
+
+/// Stops and continues all processes of the kernel that runs in `directory`, as a machine that is paused does.
+fn pause(directory: &Path) {
+    let directory = directory.canonicalize().unwrap();
+    let mut processes = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap() {
+        let entry = entry.unwrap();
+        // Others may have ended, or belong to other users.
+        let Ok(place) = std::fs::read_link(entry.path().join("cwd")) else { continue };
+        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        if place == directory {
+            processes.extend(number.and_then(Pid::from_raw));
+        }
+    }
+    assert!(!processes.is_empty());
+    for signal in [Signal::STOP, Signal::CONT] {
+        for &process in &processes {
+            let _ = kill_process(process, signal);
+        }
+    }
+}
+
+#[test]
+fn a_pause_of_the_machine_changes_nothing() {
+    let run = |is_paused: bool| {
+        let mut simulation: Simulation = Simulation::new();
+        let mut hosts = Vec::new();
+        for (own, commands) in [(1, "ping 10.0.0.2:7 4"), (2, "echo 0.0.0.0:7 4")] {
+            let commands = format!("{TRAFFIC} {commands}");
+            hosts.push(simulation.add_kernel(&kernel(own, 1, &commands)?).unwrap());
+        }
+        let paths = [link(50, None, 0.0), link(50, None, 0.0)];
+        simulation.connect([hosts[0], hosts[1]], paths, &Seed::from_u64(1)).unwrap();
+        for second in 1..4 {
+            let end = Instant::from_millis(second * 1000);
+            simulation.run_until(end, |_, _, machine| match *machine {}).unwrap();
+            if is_paused {
+                hosts.iter().for_each(|&host| pause(simulation.directory(host).unwrap()));
+            }
+        }
+        until_ended(&mut simulation, &hosts, |_, machine| match *machine {});
+        Some(printed(&simulation, hosts[0]))
+    };
+    let Some(expected) = run(false) else { return };
+    assert_eq!(run(true).unwrap(), expected);
 }
