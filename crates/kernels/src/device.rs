@@ -206,7 +206,15 @@ impl Device {
             let [guest, len, user, offset] = message.u64s(HEADER + place * REGION)?;
             self.regions.push(Region { user, guest, len });
             let size = usize::try_from(len).map_err(|_| lacks("a possible length"))?;
-            let file = FileOffset::new(File::from(file), offset);
+            let file = File::from(file);
+            // Access to memory behind the end of a file ends the process.
+            if offset
+                .checked_add(len)
+                .is_none_or(|end| file.metadata().map_or(0, |at| at.len()) < end)
+            {
+                return Err(lacks("memory as long as it says"));
+            }
+            let file = FileOffset::new(file, offset);
             ranges.push((GuestAddress(guest), size, Some(file)));
         }
         let memory = GuestMemoryMmap::from_ranges_with_files(ranges);
@@ -269,4 +277,133 @@ fn refuse_others(name: &str, chosen: u64, offered: u64) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Protocol(format!("it chose the {name} {chosen:#x} among {offered:#x}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where the parts of the queues are in the memory of the tests.
+    const DESCRIPTORS: u64 = 0x1000;
+    const AVAILABLE: u64 = 0x2000;
+    const USED: u64 = 0x3000;
+    const BUFFER: u64 = 0x4000;
+    const MEMORY: u64 = 0x10000;
+    /// The buffer is for the device to write.
+    const WRITABLE: u16 = 2;
+
+    fn u32s(numbers: &[u32]) -> Vec<u8> {
+        numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+    }
+
+    fn u64s(numbers: &[u64]) -> Vec<u8> {
+        numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+    }
+
+    fn handle(
+        device: &mut Device,
+        request: Request,
+        payload: &[u8],
+        files: Vec<OwnedFd>,
+    ) -> Result<Vec<u8>, Failure> {
+        device.handle(&mut Message::example(request, payload, files))
+    }
+
+    fn empty() -> Device {
+        Device::new([2, 0, 0, 0, 0, 1], Duration::from_secs(1)).unwrap()
+    }
+
+    /// A device whose queue `index` is ready, with one buffer of `len` bytes at `address`.
+    fn with_buffer(index: usize, address: u64, len: u32, flags: u16) -> Device {
+        let mut device = empty();
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(MEMORY).unwrap();
+        let table = [u32s(&[1, 0]), u64s(&[0, MEMORY, 0, 0])].concat();
+        handle(&mut device, Request::SetMemTable, &table, vec![file.into()]).unwrap();
+        let number = index as u32;
+        handle(&mut device, Request::SetVringNum, &u32s(&[number, 4]), Vec::new()).unwrap();
+        let addresses = [u32s(&[number, 0]), u64s(&[DESCRIPTORS, USED, AVAILABLE, 0])].concat();
+        handle(&mut device, Request::SetVringAddr, &addresses, Vec::new()).unwrap();
+        handle(&mut device, Request::SetVringEnable, &u32s(&[number, 1]), Vec::new()).unwrap();
+        let memory = device.memory.as_ref().unwrap();
+        memory.write_obj(address, GuestAddress(DESCRIPTORS)).unwrap();
+        memory.write_obj(len, GuestAddress(DESCRIPTORS + 8)).unwrap();
+        memory.write_obj(flags, GuestAddress(DESCRIPTORS + 12)).unwrap();
+        memory.write_obj(1_u16, GuestAddress(AVAILABLE + 2)).unwrap();
+        device
+    }
+
+    #[test]
+    fn a_frame_is_taken_from_the_queue_and_the_kernel_notified() {
+        let mut device = with_buffer(TRANSMIT, BUFFER, 12 + 60, 0);
+        let memory = device.memory.as_ref().unwrap();
+        memory.write_slice(&[7; 60], GuestAddress(BUFFER + 12)).unwrap();
+        assert_eq!(device.transmitted().unwrap(), [[7; 60]]);
+        assert!(device.transmitted().unwrap().is_empty());
+        assert_eq!(device.next_call().unwrap(), Some(TRANSMIT as u32));
+        assert_eq!(device.next_call().unwrap(), None);
+    }
+
+    #[test]
+    fn a_kernel_that_asks_for_no_notifications_gets_none() {
+        let mut device = with_buffer(TRANSMIT, BUFFER, 12 + 60, 0);
+        let memory = device.memory.as_ref().unwrap();
+        memory.write_obj(NO_INTERRUPT, GuestAddress(AVAILABLE)).unwrap();
+        assert_eq!(device.transmitted().unwrap().len(), 1);
+        assert_eq!(device.next_call().unwrap(), None);
+    }
+
+    #[test]
+    fn a_frame_is_put_into_the_queue_if_there_is_room() {
+        let mut device = with_buffer(RECEIVE, BUFFER, 100, WRITABLE);
+        assert!(!device.deliver(&[9; 89]).unwrap(), "it does not fit");
+        assert!(device.deliver(&[9; 88]).unwrap());
+        assert!(!device.deliver(&[9; 88]).unwrap(), "there is no second buffer");
+        let mut bytes = [0; 100];
+        device.memory.as_ref().unwrap().read_slice(&mut bytes, GuestAddress(BUFFER)).unwrap();
+        assert_eq!(bytes[..12], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
+        assert_eq!(bytes[12..], [9; 88]);
+        assert_eq!(device.next_call().unwrap(), Some(RECEIVE as u32));
+    }
+
+    #[test]
+    fn addresses_outside_of_the_memory_are_errors() {
+        let mut device = with_buffer(TRANSMIT, MEMORY - 4, 100, 0);
+        assert!(matches!(device.transmitted(), Err(Failure::Protocol(_))));
+        let mut device = with_buffer(RECEIVE, u64::MAX - 4, 100, WRITABLE);
+        assert!(matches!(device.deliver(&[0; 60]), Err(Failure::Protocol(_))));
+        let addresses = [u32s(&[0, 0]), u64s(&[MEMORY, USED, AVAILABLE, 0])].concat();
+        let set = handle(&mut device, Request::SetVringAddr, &addresses, Vec::new());
+        assert!(matches!(set, Err(Failure::Protocol(_))));
+    }
+
+    #[test]
+    fn malformed_requests_are_errors() {
+        let cases = [
+            (Request::SetFeatures, u64s(&[1 << 63])),
+            (Request::SetProtocolFeatures, u64s(&[vhost::PROTOCOL_REPLY_ACK])),
+            (Request::SetBackendRequestFd, Vec::new()),
+            (Request::SetMemTable, u32s(&[1, 0])),
+            (Request::SetVringNum, u32s(&[2, 4])),
+            (Request::SetVringNum, u32s(&[0, 3])),
+            (Request::SetVringNum, u32s(&[0])),
+            (Request::GetConfig, u32s(&[0, 6, 0])),
+            (Request::GetConfig, u32s(&[0, 6])),
+        ];
+        for (request, payload) in cases {
+            let answer = handle(&mut empty(), request, &payload, Vec::new());
+            assert!(matches!(answer, Err(Failure::Protocol(_))), "{request:?}: {answer:?}");
+        }
+        // Longer than its file.
+        let table = [u32s(&[1, 0]), u64s(&[0, MEMORY, 0, 0])].concat();
+        let files = vec![tempfile::tempfile().unwrap().into()];
+        assert!(handle(&mut empty(), Request::SetMemTable, &table, files).is_err());
+    }
+
+    #[test]
+    fn the_configuration_has_the_address() {
+        let request = [u32s(&[0, 8, 0]), vec![0xff; 8]].concat();
+        let answer = handle(&mut empty(), Request::GetConfig, &request, Vec::new()).unwrap();
+        assert_eq!(answer, [u32s(&[0, 8, 0]), vec![2, 0, 0, 0, 0, 1, 0, 0]].concat());
+    }
 }

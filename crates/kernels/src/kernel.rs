@@ -56,9 +56,9 @@ pub(crate) struct Kernel {
 enum Incoming {
     Clock(Message),
     Device(vhost::Message),
-    /// It connects to its network device.
+    /// The kernel connects to its network device.
     Connects,
-    /// It has ended.
+    /// The kernel has ended.
     End,
 }
 

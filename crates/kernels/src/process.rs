@@ -15,9 +15,9 @@ use crate::config::KernelConfig;
 
 /// The socket of the kernel's clock, in the shared directory.
 const CLOCK: &str = "clock";
-/// The socket of its network device.
+/// The socket of the network device.
 const DEVICE: &str = "device";
-/// Its first program.
+/// The first program of the kernel.
 const INIT: &str = "init";
 /// The commands that the first program executes.
 pub(crate) const SCRIPT: &str = "script";

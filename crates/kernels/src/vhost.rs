@@ -98,7 +98,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// The payload, as numbers of 32 bits, after `skipped` bytes.
+    /// The first numbers of 32 bits of the payload.
     pub(crate) fn u32s<const N: usize>(&self) -> Result<[u32; N], Failure> {
         let mut numbers = self.payload.chunks_exact(4);
         let mut next = || Some(u32::from_ne_bytes(numbers.next()?.try_into().ok()?));
@@ -109,7 +109,7 @@ impl Message {
         Ok(found)
     }
 
-    /// The payload, as numbers of 64 bits; `skipped` bytes at its beginning are something else.
+    /// The numbers of 64 bits of the payload that follow its first `skipped` bytes.
     pub(crate) fn u64s<const N: usize>(&self, skipped: usize) -> Result<[u64; N], Failure> {
         let mut numbers = self.payload.get(skipped..).unwrap_or_default().chunks_exact(8);
         let mut next = || Some(u64::from_ne_bytes(numbers.next()?.try_into().ok()?));
@@ -120,8 +120,15 @@ impl Message {
         Ok(found)
     }
 
+    /// The whole payload.
     pub(crate) fn payload(&self) -> &[u8] {
         &self.payload
+    }
+
+    /// A request for a test.
+    #[cfg(test)]
+    pub(crate) fn example(request: Request, payload: &[u8], files: Vec<OwnedFd>) -> Self {
+        Self { request, number: 0, needs_reply: true, payload: payload.to_vec(), files }
     }
 
     fn is_short(&self) -> Failure {

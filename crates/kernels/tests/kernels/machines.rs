@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use rexmit_core::{Instant, Machine, Seed};
-use rexmit_kernels::{MachineConfig, Simulation};
+use rexmit_kernels::{Error, MachineConfig, Simulation};
 use rexmit_netsim::path::PathConfig;
 use rexmit_tcp::ConnectionId;
 
@@ -125,4 +125,36 @@ fn a_transfer_of_a_kernel_to_ours_can_be_repeated() {
     let Some(first) = run() else { return };
     eprintln!("{:016x}", hash(&first));
     assert!(run().unwrap() == first, "the captures differ");
+}
+
+#[test]
+fn machines_need_no_kernel() {
+    let mut simulation = Simulation::new();
+    let host = |place: u8| MachineConfig {
+        name: format!("host{place}"),
+        mac: MACS[usize::from(place) - 1],
+        address: Ipv4Addr::new(10, 0, 0, place),
+        ip_protocol: 6,
+    };
+    let client = simulation.add_machine(host(1), tcp().0);
+    let server = simulation.add_machine(host(2), tcp().0);
+    let paths = [link(50, None, 0.0), link(50, None, 0.0)];
+    simulation.connect([client, server], paths.clone(), &Seed::from_u64(1)).unwrap();
+    let again = simulation.connect([client, server], paths, &Seed::from_u64(1));
+    assert!(matches!(again, Err(Error::Connected(host)) if host == client), "{again:?}");
+
+    let addresses = ["10.0.0.1:0", "10.0.0.2:7"].map(|address| address.parse().unwrap());
+    let endpoint = simulation.machine_mut(client).unwrap();
+    let id = endpoint.connect(Instant::ZERO, addresses[0], addresses[1]).unwrap();
+    assert_eq!(endpoint.send(Instant::ZERO, id, b"hello"), Ok(5));
+    endpoint.finish(Instant::ZERO, id);
+    let mut received = Vec::new();
+    let app = |now, host, endpoint: &mut _| {
+        read_tcp(now, endpoint, |_, _, bytes| received.push((host, now, bytes.to_vec())));
+    };
+    simulation.run_until(Instant::from_millis(1000), app).unwrap();
+    // After the handshake of a round trip.
+    assert_eq!(received, [(server, Instant::from_millis(150), b"hello".to_vec())]);
+    assert_eq!(simulation.now(), Instant::from_millis(1000));
+    assert!(!simulation.has_ended(server) && simulation.directory(server).is_none());
 }
