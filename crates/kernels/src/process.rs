@@ -20,11 +20,11 @@ const DEVICE: &str = "device";
 /// The first program of the kernel.
 const INIT: &str = "init";
 /// The commands that the first program executes.
-pub(crate) const SCRIPT: &str = "script";
+const SCRIPT: &str = "script";
 /// The output of the kernel and its programs.
 const CONSOLE: &str = "console";
 /// The shared directory as programs of the kernel see it: an empty directory that every Linux system has.
-pub(crate) const SHARED: &str = "/mnt";
+const SHARED: &str = "/mnt";
 /// The library that is preloaded, beside the kernel: it replaces random numbers of the system by those of a seed.
 const PRELOADED: &str = "pinned.so";
 /// The virtio number of a network device.
@@ -101,6 +101,11 @@ fn is_message(line: &str) -> bool {
 fn command(config: &KernelConfig, shared: &Path) -> io::Result<Command> {
     let image = config.image.canonicalize()?;
     let preloaded = image.with_file_name(PRELOADED);
+    if !preloaded.is_file() {
+        // The loader would go on without it, and runs would differ.
+        let what = format!("{} is missing", preloaded.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, what));
+    }
     let console = File::create(shared.join(CONSOLE))?;
     let mut command = Command::new(image);
     // The kernel mixes its command line into its random numbers, so nothing here depends on the run or the machine: the

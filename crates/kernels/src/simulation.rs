@@ -42,8 +42,9 @@ struct Link {
 
 /// Kernels and machines, connected by links, in one virtual time.
 ///
-/// Exactly one host runs at a time, in an order that only times and the order of creation decide: a run is a function of
-/// its configuration, the seeds and the programs in the kernels.
+/// Exactly one host runs at a time, in an order that only times and the order of creation decide. A run is therefore a
+/// function of its configuration, the seeds and the programs in the kernels, as far as kernels are: the window that a
+/// kernel advertises when it receives TCP at 100 Mbit/s differs between runs (`docs/lab.md`).
 ///
 /// Each host has one network device, connected to that of one other host. `M` is the type of the hosts that are no kernels.
 pub struct Simulation<M = NoMachine> {
@@ -62,10 +63,10 @@ impl<M: Machine> Simulation<M> {
         Self { now: Instant::ZERO, hosts: Vec::new(), links: Vec::new(), capture: None, events: 0 }
     }
 
-    /// Starts a kernel, which boots when the simulation runs, in no time.
+    /// Starts a kernel. It boots when the simulation runs, which takes less than a millisecond of virtual time.
     ///
     /// # Errors
-    /// If its files are missing, or it does not connect to the simulation.
+    /// If a file is missing, or the kernel does not connect to the simulation.
     pub fn add_kernel(&mut self, config: &KernelConfig) -> Result<HostId, Error> {
         let mut kernel = Kernel::boot(config)?;
         kernel.begin_at(self.now.as_nanos());
@@ -165,7 +166,8 @@ impl<M: Machine> Simulation<M> {
     /// take its events; it may call the machine.
     ///
     /// # Errors
-    /// If a kernel fails or hangs, a capture cannot be written, or time does not advance.
+    /// If a kernel fails or hangs, a capture cannot be written, or time does not advance. The run cannot be continued
+    /// afterwards.
     pub fn run_until(
         &mut self,
         deadline: Instant,

@@ -37,6 +37,7 @@ mod first {
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin")
             .env("HOME", "/run")
+            .env("TMPDIR", "/run")
             .status();
         let status = match ended {
             Ok(status) => status.to_string(),

@@ -142,3 +142,25 @@ fn a_pause_of_the_machine_changes_nothing() {
     let Some(expected) = run(false) else { return };
     assert_eq!(run(true).unwrap(), expected);
 }
+
+#[test]
+fn a_kernel_without_its_files_is_an_error() {
+    let Some(mut config) = kernel(1, 1, "true") else { return };
+    let mut simulation: Simulation = Simulation::new();
+    // There is no `pinned.so` beside this program.
+    config.image = TRAFFIC.into();
+    assert!(matches!(simulation.add_kernel(&config), Err(Error::Io { .. })));
+    config.image = "/nowhere/linux".into();
+    assert!(matches!(simulation.add_kernel(&config), Err(Error::Io { .. })));
+}
+
+#[test]
+fn a_script_that_fails_is_seen_in_its_status() {
+    let Some(config) = kernel(1, 1, "uptime; exit 3") else { return };
+    let mut simulation: Simulation = Simulation::new();
+    let host = simulation.add_kernel(&config).unwrap();
+    simulation.run_until(Instant::from_millis(1), |_, _, machine| match *machine {}).unwrap();
+    assert!(simulation.has_ended(host), "booting and the script took more than a millisecond");
+    let status = simulation.directory(host).unwrap().join("status");
+    assert_eq!(std::fs::read_to_string(status).unwrap(), "exit status: 3");
+}
