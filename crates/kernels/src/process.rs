@@ -122,9 +122,17 @@ fn command(config: &KernelConfig, shared: &Path) -> io::Result<Command> {
     command.env("LD_PRELOAD", preloaded).env("REXMIT_KERNEL_SEED", config.seed.to_string());
     command.env("HOME", ".").env("TMPDIR", pages(config.memory));
     command.stdin(Stdio::null()).stdout(console).stderr(Stdio::null()).process_group(0);
-    let end_with_parent = || Ok(set_parent_process_death_signal(Some(Signal::KILL))?);
-    // SAFETY: between fork and exec it does one system call, and no allocation.
-    unsafe { command.pre_exec(end_with_parent) };
+    let prepare = || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // How much memory the kernel has depends on where its heap begins; so do limits such as that of TCP's receive buffer.
+        // SAFETY: a system call that only changes flags of this process.
+        match unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    };
+    // SAFETY: between fork and exec it does two system calls, and no allocation.
+    unsafe { command.pre_exec(prepare) };
     Ok(command)
 }
 

@@ -42,9 +42,8 @@ struct Link {
 
 /// Kernels and machines, connected by links, in one virtual time.
 ///
-/// Exactly one host runs at a time, in an order that only times and the order of creation decide. A run is therefore a
-/// function of its configuration, the seeds and the programs in the kernels, as far as kernels are: the window that a
-/// kernel advertises when it receives TCP at 100 Mbit/s differs between runs (`docs/lab.md`).
+/// Exactly one host runs at a time, in an order that only times and the order of creation decide: a run is a function of
+/// its configuration, the seeds and the programs in the kernels. `docs/lab.md` says what was measured.
 ///
 /// Each host has one network device, connected to that of one other host. `M` is the type of the hosts that are no kernels.
 pub struct Simulation<M = NoMachine> {

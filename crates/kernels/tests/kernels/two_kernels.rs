@@ -164,3 +164,17 @@ fn a_script_that_fails_is_seen_in_its_status() {
     let status = simulation.directory(host).unwrap().join("status");
     assert_eq!(std::fs::read_to_string(status).unwrap(), "exit status: 3");
 }
+
+/// Fast enough for the receive buffer to reach its limit, which depends on the memory that the kernel found at boot.
+#[test]
+fn a_fast_transfer_can_be_repeated() {
+    let commands = [
+        format!("{TRAFFIC} send tcp 10.0.0.2:9 3000000"),
+        format!("{TRAFFIC} receive tcp 0.0.0.0:9"),
+    ];
+    let commands = commands.each_ref().map(String::as_str);
+    let path = link(10, Some(100_000_000), 0.0);
+    let run = || pair(commands, &path, 1).map(|outcome| outcome.capture);
+    let Some(first) = run() else { return };
+    assert!(run().unwrap() == first && run().unwrap() == first, "the captures differ");
+}
