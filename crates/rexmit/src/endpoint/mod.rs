@@ -730,9 +730,11 @@ mod tests {
             for _ in 0..SENT {
                 sender.send_to(&packet, address).unwrap();
             }
-            let limit = std::time::Instant::now() + std::time::Duration::from_secs(60);
-            while first.lock().counts.packets_dropped == 0 && std::time::Instant::now() < limit {
-                std::thread::yield_now();
+            for _ in 0..60_000 {
+                if first.lock().counts.packets_dropped > 0 {
+                    break;
+                }
+                std::thread::park_timeout(std::time::Duration::from_millis(1));
             }
             let counts = first.lock().counts;
             drop(held);
