@@ -38,7 +38,7 @@ fn read(clock: ClockId) -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// What is sent, in each direction in which anything is.
+/// The data of each direction that has any.
 #[derive(Clone, Copy)]
 struct Work {
     messages: u64,

@@ -38,7 +38,7 @@ enum Direction {
 }
 
 impl Direction {
-    /// What the process that accepts the connection does, and the one that connects, as their arguments say it.
+    /// The arguments of the process that accepts the connection, and of the one that connects.
     const fn roles(self) -> [&'static str; 2] {
         match self {
             Self::OneWay => ["receive", "send"],

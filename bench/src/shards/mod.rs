@@ -57,7 +57,7 @@ struct Snapshot {
     redirected: u64,
 }
 
-/// What was measured of a server.
+/// The measurements of a server.
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
     /// Messages received per second.

@@ -15,7 +15,7 @@ use crate::error::Failure;
 /// The length of a message in bytes: operation and number, of 32 bits each, and time.
 const LEN: usize = 16;
 
-/// What a message asks for or says.
+/// The kinds of messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(crate) enum Op {

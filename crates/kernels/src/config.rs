@@ -11,7 +11,7 @@ use std::time::Duration;
 pub struct KernelConfig {
     /// The name in error messages and captures.
     pub name: String,
-    /// The kernel's file, as built by `scripts/kernel-host`; see [`built_kernel`]. `pinned.so` must be beside it.
+    /// The kernel's file, as built by `scripts/kernel-host`; see [`built_kernel`]. `pinned.so` must be in the same folder.
     pub image: PathBuf,
     /// The program `rexmit-kernels-init` of this crate, the first process of the kernel.
     pub init: PathBuf,

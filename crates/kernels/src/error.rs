@@ -28,7 +28,7 @@ pub enum Error {
     Ended {
         /// The kernel's name.
         kernel: String,
-        /// What was to be read from it, or written to it.
+        /// The data that was to be read or written.
         what: &'static str,
         /// The last lines that it printed.
         console: String,

@@ -52,7 +52,7 @@ pub(crate) struct Kernel {
     sent: Vec<Sent>,
 }
 
-/// What a kernel does next.
+/// The next step of a kernel.
 enum Incoming {
     Clock(Message),
     Device(vhost::Message),

@@ -124,7 +124,7 @@ fn command(config: &KernelConfig, shared: &Path) -> io::Result<Command> {
     command.stdin(Stdio::null()).stdout(console).stderr(Stdio::null()).process_group(0);
     let prepare = || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // How much memory the kernel has depends on where its heap begins; so do limits such as that of TCP's receive buffer.
+        // The receive buffers of TCP were different in each run: their limit probably depends on where the heap of the kernel begins.
         // SAFETY: a system call that only changes flags of this process.
         match unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) } {
             -1 => Err(io::Error::last_os_error()),

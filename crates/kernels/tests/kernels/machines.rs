@@ -11,7 +11,7 @@ use crate::{MACS, Shared, TRAFFIC, hash, kernel, link, numbers, printed, until_e
 
 const PORT: u16 = 7;
 
-/// What a kernel printed, and the capture.
+/// The output of a kernel, and the capture.
 type Outcome = (String, Vec<u8>);
 
 /// Runs a kernel with these commands, connected to `machine`, until it is switched off.

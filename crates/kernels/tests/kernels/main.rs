@@ -103,7 +103,7 @@ fn hash(bytes: &[u8]) -> u64 {
     })
 }
 
-/// What a kernel and its programs printed. Its commands must have succeeded.
+/// The output of a kernel and its programs. Its commands must have succeeded.
 fn printed<M: Machine>(simulation: &Simulation<M>, host: HostId) -> String {
     let directory = simulation.directory(host).unwrap();
     let read = |name| std::fs::read_to_string(directory.join(name)).unwrap_or_default();

@@ -12,7 +12,7 @@ pub(super) struct Crossing {
     pub(super) packet: Packet,
 }
 
-/// What a part knows of the other parts.
+/// The other parts, as seen by one.
 pub(super) struct Others {
     /// The number of this part.
     own: usize,

@@ -19,7 +19,7 @@ const STEPS: u32 = 4;
 /// The longest sleep.
 const MAX_SLEEP: Duration = Duration::from_millis(100);
 
-/// What the threads know of each other.
+/// The state that the threads share.
 struct Shared {
     lookahead: Duration,
     parts: Vec<Part>,
