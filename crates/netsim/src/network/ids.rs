@@ -26,6 +26,6 @@ pub enum Direction {
 }
 
 /// Identifies a packet on its whole way, over all links. Packets are counted from 0 in the whole
-/// network; a duplicate made by a link has the same number.
+/// network, and with gaps in a run on several threads; a duplicate made by a link has the same number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PacketId(pub u64);

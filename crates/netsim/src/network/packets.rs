@@ -65,22 +65,41 @@ impl Packet {
 pub(super) struct Slot(u32);
 
 /// All packets in flight.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct PacketStore {
     packets: Vec<Packet>,
     free: Vec<Slot>,
     /// Unused buffers.
     spare: Vec<Vec<u8>>,
-    /// Number of packets that hosts have sent.
-    numbered: u64,
+    /// The next packet's identifier, and by how much the identifiers of two packets differ.
+    next_id: u64,
+    step: u64,
+}
+
+impl Default for PacketStore {
+    fn default() -> Self {
+        Self { packets: Vec::new(), free: Vec::new(), spare: Vec::new(), next_id: 0, step: 1 }
+    }
 }
 
 impl PacketStore {
     /// The identifier for the next packet.
     #[inline]
     pub(super) fn next_id(&mut self) -> PacketId {
-        self.numbered += 1;
-        PacketId(self.numbered - 1)
+        let id = PacketId(self.next_id);
+        self.next_id += self.step;
+        id
+    }
+
+    /// An empty store for part `own` of so many, which numbers packets as no other part does.
+    pub(super) fn part(&self, own: usize, parts: usize) -> Self {
+        let next_id = self.next_id + own as u64;
+        Self { next_id, step: parts as u64, ..Self::default() }
+    }
+
+    /// Numbers packets from now on as neither this store nor `part` has done.
+    pub(super) fn continue_after(&mut self, part: &Self) {
+        self.next_id = self.next_id.max(part.next_id);
     }
 
     /// An empty buffer.

@@ -110,6 +110,10 @@ impl PathModel {
     /// No packet arrives sooner after it was offered, with the present configuration and all planned ones.
     fn least_delay(&self) -> Duration {
         let planned = self.planned().map(crate::path::PathConfig::least_delay);
-        planned.chain([self.config().least_delay()]).min().unwrap_or_default()
+        planned
+            .chain(self.waiting_delay())
+            .chain([self.config().least_delay()])
+            .min()
+            .unwrap_or_default()
     }
 }

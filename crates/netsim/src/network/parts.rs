@@ -7,7 +7,6 @@ use rexmit_core::Machine;
 use super::agenda::Key;
 use super::crossing::{Crossing, Others};
 use super::event::Event;
-use super::packets::PacketStore;
 use super::partition::Partition;
 use super::tap::Taps;
 use super::{HostId, Items, Network, NetworkStats, RunState};
@@ -55,7 +54,7 @@ impl<M: Machine> Network<M> {
             exits: Items::places_of(&self.exits),
             agenda: self.agenda.part(),
             calls: Default::default(),
-            packets: PacketStore::default(),
+            packets: self.packets.part(own, partition.count),
             touched: Vec::new(),
             others: Some(Others::new(own, partition.count, Arc::clone(&part_at_end))),
             taps: Taps::default(),
@@ -96,6 +95,7 @@ impl<M: Machine> Network<M> {
             for (key, event) in part.agenda.drain() {
                 part.move_event(self, key, event);
             }
+            self.packets.continue_after(&part.packets);
             self.stats.add(&part.stats);
             self.now = self.now.max(part.now);
         }

@@ -130,9 +130,11 @@ impl<M: Machine + Send> Network<M> {
     /// idle processors make it slower.
     ///
     /// # Errors
-    /// [`Livelock`] if a host does not become idle at one instant; other parts may then be at another time.
+    /// [`Livelock`] if a host does not become idle at one instant. Other parts may then be at another time, and if hosts of
+    /// several parts do not become idle, it may be any of them.
     pub fn run_on_threads(&mut self, deadline: Instant, threads: usize) -> Result<usize, Livelock> {
-        let may_divide = threads > 1 && deadline < Instant::FAR_FUTURE && self.agenda.is_ranked();
+        let has_end = self.now < deadline && deadline < Instant::FAR_FUTURE;
+        let may_divide = threads > 1 && has_end && self.agenda.is_ranked();
         let partition = may_divide.then(|| self.partition(threads)).flatten();
         let Some(partition) = partition.filter(|it| self.can_be_divided(it)) else {
             return self.run_until(deadline, |_, _| {}).map(|()| 1);
@@ -148,14 +150,23 @@ impl<M: Machine + Send> Network<M> {
             let shared = &shared;
             let mut threads = Vec::new();
             for (own, part) in parts.iter_mut().enumerate() {
-                threads.push(scope.spawn(move || part.run_part(own, shared, deadline)));
+                let run = move || part.run_part(own, shared, deadline);
+                match std::thread::Builder::new().spawn_scoped(scope, run) {
+                    Ok(thread) => threads.push(thread),
+                    // The system allows no more threads.
+                    Err(_) => shared.fail(),
+                }
             }
             threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
         });
+        parts.iter_mut().for_each(|part| part.deliver(&shared));
         for (part, shared) in parts.iter_mut().zip(&shared.parts) {
             shared.take().into_iter().for_each(|crossing| part.receive(crossing));
         }
         self.unite(parts);
+        if results.len() < partition.count {
+            return self.run_until(deadline, |_, _| {}).map(|()| 1);
+        }
         let mut first = Ok(partition.count);
         for result in results {
             let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));

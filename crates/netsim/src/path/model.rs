@@ -34,6 +34,8 @@ pub struct PathModel {
     pub(super) changes: VecDeque<(Instant, PathConfig)>,
     /// The delay of every packet, apart from queueing, if the path has no other impairment; `None` otherwise.
     plain_delay: Option<Duration>,
+    /// The least delay of former configurations; `None` before the first change.
+    former_delay: Option<Duration>,
     pub(super) queue: DropTailQueue,
     /// The packets in the queues of FQ-CoDel, if that is configured.
     pub(super) waiting: Option<Box<Waiting>>,
@@ -78,6 +80,7 @@ impl PathModel {
         Ok(Self {
             changes: VecDeque::new(),
             plain_delay: plain_delay(&config),
+            former_delay: None,
             queue: DropTailQueue::default(),
             waiting: config
                 .fq_codel
@@ -110,6 +113,11 @@ impl PathModel {
     #[must_use]
     pub fn config(&self) -> &PathConfig {
         &self.config
+    }
+
+    /// The least delay of former configurations, if packets that were offered then may wait in a queue of FQ-CoDel.
+    pub(crate) fn waiting_delay(&self) -> Option<Duration> {
+        self.former_delay.filter(|_| self.waiting.is_some())
     }
 
     /// The configurations that are planned.
@@ -216,6 +224,8 @@ impl PathModel {
             self.chance.loss.reconfigure(&config.loss, at);
             self.held.reconfigure(&config.holds);
             self.plain_delay = plain_delay(&config);
+            let former = self.config.least_delay();
+            self.former_delay = Some(self.former_delay.map_or(former, |least| least.min(former)));
             self.config = config;
             self.change_discipline(at);
         }

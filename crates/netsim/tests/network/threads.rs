@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rexmit_core::{Instant, Rng, Route, Seed};
 use rexmit_netsim::network::{
-    Direction, HostId, HostStats, LinkId, LinkStats, Network, NetworkStats, NodeId, PacketObserver,
-    PacketStep, PointToPoint, SharedBuffer, TapId, TapPoint,
+    Direction, HostId, HostStats, LinkId, LinkStats, Network, NetworkStats, NodeId, ObservedPacket,
+    PacketObserver, PacketStep, PointToPoint, SharedBuffer, TapId, TapPoint,
 };
 use rexmit_netsim::path::PathConfig;
 
@@ -177,13 +177,7 @@ fn source() -> Node {
 fn what_concerns_the_whole_network_is_done_on_one_thread() {
     struct Observer;
     impl PacketObserver for Observer {
-        fn observe(
-            &mut self,
-            _: Instant,
-            _: &rexmit_netsim::network::ObservedPacket<'_>,
-            _: PacketStep,
-        ) {
-        }
+        fn observe(&mut self, _: Instant, _: &ObservedPacket<'_>, _: PacketStep) {}
     }
     let run = |path: &str, change: &dyn Fn(&mut Network<Node>, PointToPoint)| {
         let (mut network, pair) = pair([source(), Node::echo()], path);
@@ -226,6 +220,75 @@ fn what_concerns_the_whole_network_is_done_on_one_thread() {
     assert_eq!(network.run_on_threads(END, 2), Ok(1));
 }
 
+/// Packets that wait in a queue keep the delay of the configuration with which they were offered.
+#[test]
+fn a_path_whose_delay_has_grown_is_not_cut_while_packets_of_before_wait() {
+    let run = |threads: usize| {
+        let fast: PathConfig = "delay 10us rate 1mbit fq_codel limit 50".parse().unwrap();
+        let slow: PathConfig = "delay 20ms rate 1mbit fq_codel limit 50".parse().unwrap();
+        let mut network = Network::for_threads(&Seed::from_u64(1));
+        let back =
+            Route { local: PointToPoint::route().remote, remote: PointToPoint::route().local };
+        let gap = Duration::from_micros(500);
+        let nodes =
+            [PointToPoint::route(), back].map(|route| Node::source(route, 100, gap, Instant::ZERO));
+        let pair = PointToPoint::build(&mut network, nodes, &fast).unwrap();
+        for direction in [Direction::Forward, Direction::Backward] {
+            network
+                .change_path_at(pair.link, direction, Instant::from_millis(50), slow.clone())
+                .unwrap();
+        }
+        let buffers = pair.hosts.map(|host| {
+            let buffer = SharedBuffer::default();
+            network.tap(&[TapPoint::Host(host)], buffer.clone()).unwrap();
+            buffer
+        });
+        network.run_until(Instant::from_millis(60), |_, _| {}).unwrap();
+        let used = network.run_on_threads(END, threads).unwrap();
+        (buffers.map(|buffer| buffer.bytes()), used)
+    };
+    let [(alone, _), (divided, used)] = [1, 2].map(run);
+    assert!(alone == divided && used == 1);
+}
+
+#[test]
+fn packets_have_numbers_of_their_own_after_a_run_on_threads() {
+    use std::collections::BTreeSet;
+    use std::sync::{Arc, Mutex};
+    struct Numbers(Arc<Mutex<BTreeSet<u64>>>);
+    impl PacketObserver for Numbers {
+        fn observe(&mut self, _: Instant, packet: &ObservedPacket<'_>, step: PacketStep) {
+            let mut sent = self.0.lock().unwrap();
+            match step {
+                PacketStep::Sent { .. } => assert!(sent.insert(packet.id.0)),
+                // Those that were under way before arrive, too, under numbers that no later one has.
+                _ => assert!(sent.contains(&packet.id.0) || packet.id.0 < 1000),
+            }
+        }
+    }
+    let (mut network, _) = pair([source(), Node::echo()], "delay 20ms");
+    assert_eq!(network.run_on_threads(Instant::from_millis(100), 2), Ok(2));
+    let sent = Arc::default();
+    network.add_observer(Numbers(Arc::clone(&sent)));
+    let under_way = network.packets_in_flight().0;
+    network.run_until(Instant::from_millis(200), |_, _| {}).unwrap();
+    let sent = sent.lock().unwrap();
+    // 100 packets and 81 echoes by then: the numbers of later ones are higher.
+    assert!(under_way > 20 && sent.first().is_some_and(|&first| first >= 181), "{sent:?}");
+}
+
+#[test]
+fn a_deadline_in_the_past_does_nothing() {
+    let events = [1, 2].map(|threads| {
+        let (mut network, pair) = pair([source(), Node::echo()], "delay 20ms");
+        network.run_until(Instant::from_millis(100), |_, _| {}).unwrap();
+        network.wake_at(pair.hosts[0], Instant::from_millis(100), 1);
+        network.run_on_threads(Instant::from_millis(50), threads).unwrap();
+        (network.stats().events, network.now())
+    });
+    assert_eq!(events[0], events[1]);
+}
+
 #[test]
 fn a_livelock_of_one_part_ends_all() {
     let (mut network, _) = pair([source(), Node::restless()], "delay 20ms");
@@ -240,6 +303,13 @@ fn a_livelock_of_one_part_ends_all() {
     *network.machine_mut(pair.hosts[1]) = Node::restless_after(Instant::from_millis(200));
     let later = network.run_on_threads(END, 2).unwrap_err();
     assert_eq!((later.host.as_str(), later.at), ("b", Instant::from_millis(200)));
+    // No packet is lost: all that were sent have arrived, or will.
+    let [sent, arrived] = pair.hosts.map(|host| {
+        let stats = *network.host_stats(host);
+        (stats.packets_out, stats.packets_in)
+    });
+    let missing = (sent.0 - arrived.1) + (arrived.0 - sent.1);
+    assert_eq!(network.packets_in_flight().0 as u64, missing);
 }
 
 #[test]
