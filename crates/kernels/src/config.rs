@@ -46,8 +46,8 @@ pub fn built_kernel() -> Option<PathBuf> {
         return Some(PathBuf::from(chosen)).filter(|path| path.is_file());
     }
     let program = std::env::current_exe().ok();
-    // target/release/program, or target/debug/deps/test-0123.
-    let beside = program.iter().flat_map(|path| path.ancestors().skip(2).take(2));
+    // target/release/program, target/debug/deps/test-0123, or target/TRIPLE/debug/deps/test-0123.
+    let beside = program.iter().flat_map(|path| path.ancestors().skip(2).take(3));
     let mut places =
         beside.map(|folder| folder.join(PLACE)).chain([Path::new("target").join(PLACE)]);
     places.find(|path| path.is_file())

@@ -70,7 +70,8 @@ impl Kernel {
             Process::start(config).map_err(Error::io(what))?;
         let limit = config.limit;
         let failed = |failure, process: &Process| named(&config.name, limit, process, failure);
-        let connected = accept(&clock, limit).and_then(|stream| ClockSocket::new(stream, limit));
+        let connected = accept_clock(&process, &clock, limit);
+        let connected = connected.and_then(|stream| ClockSocket::new(stream, limit));
         let mut clock = connected.map_err(|failure| failed(failure, &process))?;
         let start = clock.receive().map_err(|failure| failed(failure, &process))?;
         if start.op != Op::Start {
@@ -307,6 +308,26 @@ fn accept(
 ) -> Result<std::os::unix::net::UnixStream, Failure> {
     readable([listener.as_fd()], limit)?;
     Ok(listener.accept()?.0)
+}
+
+/// The connection of a kernel that boots.
+fn accept_clock(
+    process: &Process,
+    listener: &UnixListener,
+    limit: Duration,
+) -> Result<std::os::unix::net::UnixStream, Failure> {
+    /// How often it is looked at whether the kernel still runs.
+    const STEP: Duration = Duration::from_millis(100);
+    let mut left = limit;
+    loop {
+        match accept(listener, STEP.min(left)) {
+            Err(Failure::Silent) if left > STEP => left -= STEP,
+            accepted => return accepted,
+        }
+        if process.has_ended()? {
+            return Err(Failure::Closed("before it had booted"));
+        }
+    }
 }
 
 fn named(name: &str, limit: Duration, process: &Process, failure: Failure) -> Error {

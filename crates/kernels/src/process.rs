@@ -8,7 +8,11 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
+use rustix::fs::StatVfsMountFlags;
+use rustix::io::retry_on_intr;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process_group, set_parent_process_death_signal, waitid,
+};
 use tempfile::TempDir;
 
 use crate::config::KernelConfig;
@@ -31,6 +35,8 @@ const PRELOADED: &str = "pinned.so";
 const NETWORK: u32 = 1;
 /// The directory in memory for the kernel's pages, if it is large enough.
 const IN_MEMORY: &str = "/dev/shm";
+/// The argument of `personality` that changes nothing.
+const PRESENT: libc::c_ulong = 0xffff_ffff;
 /// The number of lines of the console in error messages.
 const LINES: usize = 3;
 
@@ -38,6 +44,8 @@ const LINES: usize = 3;
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
+    /// Its number is free for another process.
+    is_reaped: bool,
     shared: TempDir,
 }
 
@@ -53,11 +61,11 @@ impl Process {
         let shared = tempfile::Builder::new().prefix("rexmit-kernels-").tempdir()?;
         let place = shared.path();
         fs::write(place.join(SCRIPT), &config.script)?;
-        symlink(config.init.canonicalize()?, place.join(INIT))?;
+        symlink(existing(&config.init)?, place.join(INIT))?;
         let clock = UnixListener::bind(place.join(CLOCK))?;
         let device = UnixListener::bind(place.join(DEVICE))?;
-        let child = command(config, place)?.spawn()?;
-        Ok(Started { process: Self { child, shared }, clock, device })
+        let child = command(config, place)?.spawn().map_err(explained)?;
+        Ok(Started { process: Self { child, is_reaped: false, shared }, clock, device })
     }
 
     pub(crate) fn shared(&self) -> &Path {
@@ -66,7 +74,31 @@ impl Process {
 
     /// Waits for the end of a kernel that has closed its sockets.
     pub(crate) fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.child.wait()
+        self.waited(WaitIdOptions::empty())?;
+        self.kill();
+        let status = self.child.wait()?;
+        self.is_reaped = true;
+        Ok(status)
+    }
+
+    /// Whether the kernel has ended.
+    pub(crate) fn has_ended(&self) -> io::Result<bool> {
+        self.waited(WaitIdOptions::NOHANG)
+    }
+
+    /// Whether it has ended; waits for it unless the options say otherwise. Its number stays in use.
+    fn waited(&self, options: WaitIdOptions) -> io::Result<bool> {
+        let Some(number) = Pid::from_raw(self.child.id().cast_signed()) else { return Ok(true) };
+        let options = options | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        Ok(retry_on_intr(|| waitid(WaitId::Pid(number), options))?.is_some())
+    }
+
+    /// Kills all of its processes.
+    fn kill(&self) {
+        if let Some(group) = Pid::from_raw(self.child.id().cast_signed()) {
+            // They may all have ended.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
     }
 
     /// The last lines of the kernel's output, for an error message.
@@ -82,12 +114,28 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if let Some(group) = Pid::from_raw(self.child.id().cast_signed()) {
-            // They may all have ended.
-            let _ = kill_process_group(group, Signal::KILL);
+        if !self.is_reaped {
+            self.kill();
+            let _ = self.child.wait();
         }
-        let _ = self.child.wait();
     }
+}
+
+/// The absolute path of a file, or an error that names it.
+fn existing(path: &Path) -> io::Result<PathBuf> {
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    path.canonicalize().map_err(named)
+}
+
+/// Why the system does not start a kernel.
+fn explained(error: io::Error) -> io::Error {
+    if error.raw_os_error() != Some(libc::EPERM) {
+        return error;
+    }
+    let what = "the system does not allow address-space randomization to be switched off, as in a container with a seccomp \
+                profile: allow personality(2), or start this program with setarch -R";
+    io::Error::new(error.kind(), format!("{error}: {what}"))
 }
 
 /// Whether a line of the console says something; a dump of the kernel's stack does not.
@@ -99,11 +147,11 @@ fn is_message(line: &str) -> bool {
 }
 
 fn command(config: &KernelConfig, shared: &Path) -> io::Result<Command> {
-    let image = config.image.canonicalize()?;
+    let image = existing(&config.image)?;
     let preloaded = image.with_file_name(PRELOADED);
     if !preloaded.is_file() {
         // The loader would go on without it, and runs would differ.
-        let what = format!("{} is missing", preloaded.display());
+        let what = format!("{} is missing: scripts/kernel-host builds it", preloaded.display());
         return Err(io::Error::new(io::ErrorKind::NotFound, what));
     }
     let console = File::create(shared.join(CONSOLE))?;
@@ -121,24 +169,36 @@ fn command(config: &KernelConfig, shared: &Path) -> io::Result<Command> {
     command.current_dir(shared).env_clear();
     command.env("LD_PRELOAD", preloaded).env("REXMIT_KERNEL_SEED", config.seed.to_string());
     command.env("HOME", ".").env("TMPDIR", pages(config.memory));
-    command.stdin(Stdio::null()).stdout(console).stderr(Stdio::null()).process_group(0);
+    command.stdin(Stdio::null()).process_group(0);
+    command.stderr(console.try_clone()?).stdout(console);
     let prepare = || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // The receive buffers of TCP were different in each run: their limit probably depends on where the heap of the kernel begins.
-        // SAFETY: a system call that only changes flags of this process.
-        match unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) } {
-            -1 => Err(io::Error::last_os_error()),
-            _ => Ok(()),
-        }
+        // SAFETY: system calls that only read and change flags of this process.
+        let [before, after] = unsafe {
+            let before = libc::personality(PRESENT);
+            let is_off = before & libc::ADDR_NO_RANDOMIZE != 0;
+            [
+                before,
+                if is_off {
+                    0
+                } else {
+                    libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong)
+                },
+            ]
+        };
+        if before == -1 || after == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
     };
-    // SAFETY: between fork and exec it does two system calls, and no allocation.
+    // SAFETY: between fork and exec it does system calls only, and no allocation.
     unsafe { command.pre_exec(prepare) };
     Ok(command)
 }
 
 /// The directory for the kernel's memory.
 fn pages(memory: u64) -> PathBuf {
-    let is_large = rustix::fs::statvfs(IN_MEMORY)
-        .is_ok_and(|place| place.f_bavail.saturating_mul(place.f_frsize) >= memory);
+    let is_large = rustix::fs::statvfs(IN_MEMORY).is_ok_and(|place| {
+        let may_execute = !place.f_flag.contains(StatVfsMountFlags::NOEXEC);
+        may_execute && place.f_bavail.saturating_mul(place.f_frsize) >= memory
+    });
     if is_large { PathBuf::from(IN_MEMORY) } else { std::env::temp_dir() }
 }

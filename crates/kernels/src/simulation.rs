@@ -214,7 +214,11 @@ impl<M: Machine> Simulation<M> {
             for from in [0, 1] {
                 let host = self.links[link].ends[1 - from];
                 let mut frames = Vec::new();
-                while let Some(arrival) = self.links[link].pipes[from].poll_arrival(self.now) {
+                loop {
+                    let arrival = self.links[link].pipes[from].poll_arrival(self.now);
+                    // The next call forgets them.
+                    self.record_dropped(link, from, self.now)?;
+                    let Some(arrival) = arrival else { break };
                     let mut frame = arrival.packet;
                     if arrival.is_marked {
                         frame::mark(&mut frame);
@@ -225,7 +229,6 @@ impl<M: Machine> Simulation<M> {
                     self.record(host, self.now, &frame, (CaptureDirection::In, None))?;
                     frames.push(frame);
                 }
-                self.record_dropped(link, from)?;
                 if !frames.is_empty() {
                     self.deliver(host, &frames, app)?;
                 }
@@ -282,6 +285,10 @@ impl<M: Machine> Simulation<M> {
             let Node::Machine(station) = &mut self.hosts[host].node else { return Ok(()) };
             while let Some(frame) = station.transmit(now, peer) {
                 frames.push(frame);
+                self.events += 1;
+                if self.events > MAX_EVENTS {
+                    return Err(Error::Livelock { at: now, events: self.events });
+                }
             }
             if frames.is_empty() && !is_first {
                 return Ok(());
@@ -330,14 +337,14 @@ impl<M: Machine> Simulation<M> {
                 if let Fate::Lost(cause) = fate { Some(loss_comment(cause)) } else { None };
             self.record(host, at, &copy, (CaptureDirection::Out, comment))?;
         }
-        self.record_dropped(link, end)
+        self.record_dropped(link, end, at)
     }
 
     /// Records the packets that queues of FQ-CoDel have dropped, at the sender.
-    fn record_dropped(&mut self, link: usize, end: usize) -> Result<(), Error> {
+    fn record_dropped(&mut self, link: usize, end: usize, at: Instant) -> Result<(), Error> {
         while let Some((frame, cause)) = self.links[link].pipes[end].poll_dropped() {
             let remarks = (CaptureDirection::Out, Some(loss_comment(cause)));
-            self.record(self.links[link].ends[end], self.now, &frame, remarks)?;
+            self.record(self.links[link].ends[end], at, &frame, remarks)?;
         }
         Ok(())
     }
