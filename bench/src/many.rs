@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::report::{Row, Target};
 use crate::sample::process_cpu_time;
 
-/// Flows, each of which has its own pair of hosts, and the connections of each.
+/// Flows, and the connections of each, which have their own pairs of hosts.
 const FLOWS: u32 = 10;
 const CONNECTIONS: u32 = 1000;
 const SECONDS: u32 = 600;
@@ -103,7 +103,7 @@ pub fn measure() -> Vec<Row> {
         ratio: Some(figure / limit),
         target: Target::AtMost(1.0),
         note: format!(
-            "{FLOWS} pairs of hosts with {CONNECTIONS} associations of interactive each, 100 bytes per second on each, \
+            "{FLOWS} flows of {CONNECTIONS} associations of interactive, each between two hosts of its own, 100 bytes per second on each, \
              20 Mbit/s, RTT 100 ms; {:.0} messages, 99 % of them within {:.0} ms; one thread, meters included.",
             run.messages, run.p99_ms
         ),

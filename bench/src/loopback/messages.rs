@@ -5,7 +5,7 @@ use crate::report::{Row, Target};
 use crate::sample::{median, median_ratio};
 
 const SIZE: usize = 100;
-/// Messages that one core has to receive per second.
+/// Messages that a receiver has to get per second.
 const LIMIT: f64 = 400_000.0;
 /// Messages of a run, of both ends together if both send.
 const MESSAGES: u64 = 1_000_000;

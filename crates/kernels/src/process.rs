@@ -44,7 +44,7 @@ const LINES: usize = 3;
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
-    /// Its number is free for another process.
+    /// Whether the number of the process is free for another one.
     is_reaped: bool,
     shared: TempDir,
 }
