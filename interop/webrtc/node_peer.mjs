@@ -30,6 +30,16 @@ async function gathered(connection) {
   return connection.localDescription.sdp;
 }
 
+// werift 0.24 crashes if the peer's INIT comes before its own SCTP has started, as it has no number for a channel then: such
+// packets are dropped, and the peer sends them again.
+function dropEarlyPackets({ sctpTransport }) {
+  const dtls = sctpTransport.dtlsTransport;
+  const receive = dtls.dataReceiver;
+  dtls.dataReceiver = (packet) => {
+    if (sctpTransport.dataChannelId !== undefined) return receive(packet);
+  };
+}
+
 async function connect(connection) {
   if (role === "offerer") {
     await connection.setLocalDescription(await connection.createOffer());
@@ -38,11 +48,13 @@ async function connect(connection) {
     if (library === "werift") offer = offer.replace("a=setup:actpass", "a=setup:active");
     const answer = await post(`${site}/offer`, offer);
     await connection.setRemoteDescription({ type: "answer", sdp: answer });
+    if (library === "werift") dropEarlyPackets(connection);
     return;
   }
   const response = await fetch(`${site}/offer`);
   await connection.setRemoteDescription({ type: "offer", sdp: await response.text() });
   await connection.setLocalDescription(await connection.createAnswer());
+  if (library === "werift") dropEarlyPackets(connection);
   await post(site + response.headers.get("location"), await gathered(connection));
 }
 

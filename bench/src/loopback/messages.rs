@@ -10,7 +10,7 @@ const LIMIT: f64 = 400_000.0;
 /// Messages of a run, of both ends together if both send.
 const MESSAGES: u64 = 1_000_000;
 
-/// The runs of a contestant, or why there are none.
+/// The runs of a contestant, or the error of its first failed one.
 type Runs = Result<Vec<Run>, String>;
 
 /// A program, or why it cannot run.
@@ -25,7 +25,7 @@ impl Contestant {
         Self { name, peer, runs: Vec::new() }
     }
 
-    /// One run more; after a failure there are none.
+    /// Adds a run, unless one has failed.
     fn take_turn(&mut self, transfer: Transfer) {
         let Ok(peer) = &self.peer else { return };
         match peer.run(transfer) {
