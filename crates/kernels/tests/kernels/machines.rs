@@ -1,13 +1,14 @@
 //! A kernel, and a machine of ours, at the ends of a link.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
-use rexmit_core::{Instant, Machine, Seed};
+use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_kernels::{Error, MachineConfig, Simulation};
 use rexmit_netsim::path::PathConfig;
 use rexmit_tcp::ConnectionId;
 
-use crate::{MACS, Shared, TRAFFIC, hash, kernel, link, numbers, printed, until_ended};
+use crate::{MACS, Shared, TRAFFIC, hash, kernel, link, numbers, printed, times, until_ended};
 
 const PORT: u16 = 7;
 
@@ -127,15 +128,19 @@ fn a_transfer_of_a_kernel_to_ours_can_be_repeated() {
     assert!(run().unwrap() == first, "the captures differ");
 }
 
-#[test]
-fn machines_need_no_kernel() {
-    let mut simulation = Simulation::new();
-    let host = |place: u8| MachineConfig {
+/// A host with a machine, with the address 10.0.0.`place`.
+fn host(place: u8) -> MachineConfig {
+    MachineConfig {
         name: format!("host{place}"),
         mac: MACS[usize::from(place) - 1],
         address: Ipv4Addr::new(10, 0, 0, place),
         ip_protocol: 6,
-    };
+    }
+}
+
+#[test]
+fn machines_need_no_kernel() {
+    let mut simulation = Simulation::new();
     let client = simulation.add_machine(host(1), tcp().0);
     let server = simulation.add_machine(host(2), tcp().0);
     let paths = [link(50, None, 0.0), link(50, None, 0.0)];
@@ -157,4 +162,75 @@ fn machines_need_no_kernel() {
     assert_eq!(received, [(server, Instant::from_millis(150), b"hello".to_vec())]);
     assert_eq!(simulation.now(), Instant::from_millis(1000));
     assert!(!simulation.has_ended(server) && simulation.directory(server).is_none());
+}
+
+/// Sends packets of 500 bytes every 2 ms, and counts those that arrive.
+struct Source {
+    left: u32,
+    next: Instant,
+    received: u64,
+}
+
+impl Machine for Source {
+    type Event = ();
+
+    fn handle_input(&mut self, _: Instant, _: Route, _: &[u8]) {
+        self.received += 1;
+    }
+
+    fn handle_timeout(&mut self, _: Instant) {}
+
+    fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
+        if self.left == 0 || now < self.next {
+            return None;
+        }
+        (self.left, self.next) = (self.left - 1, self.next + Duration::from_millis(2));
+        packet.clear();
+        packet.resize(500, 0);
+        let [local, remote] = ["10.0.0.1:0", "10.0.0.2:0"].map(|it| it.parse().unwrap());
+        Some(Route { local, remote })
+    }
+
+    fn poll_event(&mut self) -> Option<()> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        (self.left > 0).then_some(self.next)
+    }
+}
+
+/// A simulation of a source and its sink over this path, and their numbers.
+fn source_and_sink(packets: u32, path: &str) -> (Simulation<Source>, [rexmit_kernels::HostId; 2]) {
+    let mut simulation = Simulation::new();
+    let source = |left| Source { left, next: Instant::ZERO, received: 0 };
+    let ends = [(host(1), packets), (host(2), 0)];
+    let ends = ends.map(|(host, left)| simulation.add_machine(host, source(left)));
+    let path: PathConfig = path.parse().unwrap();
+    simulation.connect(ends, [path.clone(), path], &Seed::from_u64(1)).unwrap();
+    (simulation, ends)
+}
+
+#[test]
+fn captures_have_each_packet_that_fq_codel_drops_at_its_time() {
+    const SENT: u32 = 1500;
+    let (mut simulation, ends) = source_and_sink(SENT, "rate 1mbit fq_codel limit 300");
+    let capture = Shared::default();
+    simulation.capture(capture.clone()).unwrap();
+    simulation.run_until(Instant::from_millis(20_000), |_, _, _| {}).unwrap();
+    let arrived = simulation.machine_mut(ends[1]).unwrap().received;
+    let dropped = u64::from(SENT) - arrived;
+    assert!(dropped > 20, "{dropped}");
+    let records = times(&capture.0.borrow());
+    let of = |interface| records.iter().filter(|it| it.0 == interface).count() as u64;
+    assert_eq!((of(0), of(1)), (u64::from(SENT) + dropped, arrived));
+    assert!(records.is_sorted_by_key(|it| it.1));
+}
+
+#[test]
+fn a_machine_that_sends_without_end_is_an_error() {
+    let (mut simulation, _) = source_and_sink(1, "delay 10ms");
+    let app = |now, _, source: &mut Source| (source.left, source.next) = (1, now);
+    let ended = simulation.run_until(Instant::from_millis(1000), app);
+    assert!(matches!(ended, Err(Error::Livelock { .. })), "{ended:?}");
 }
